@@ -1,0 +1,8 @@
+#include "headwise/version.h"
+
+namespace headwise {
+
+std::string_view version() { return HEADWISE_VERSION; }
+std::string_view revision() { return HEADWISE_REVISION; }
+
+}  // namespace headwise
