@@ -1,7 +1,8 @@
 # Compiler options of every target, and the one way to add a folder as a library.
 
 add_library(headwise_options INTERFACE)
-target_compile_options(headwise_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+target_compile_options(headwise_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror
+  -Wno-missing-field-initializers)  # designated initialisers name what differs from the defaults
 if(HEADWISE_SANITIZE)
   target_compile_options(headwise_options INTERFACE
     -fsanitize=${HEADWISE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -74,9 +74,9 @@ class Backend {
                                   KvLayout layout) const;
 
  protected:
-  /// The step is valid, explain() said yes with `row`, and the capacity holds the step.
-  virtual std::unique_ptr<Plan> make_plan(const AttentionShape& shape, const Problem& problem,
-                                          const Support& support) const = 0;
+  /// explain() said yes to `problem`, whose extent is the capacity. The plan takes its first step
+  /// afterwards.
+  virtual std::unique_ptr<Plan> make_plan(const Problem& problem, const Support& support) const = 0;
   virtual std::unique_ptr<KvBinding> make_binding(const AttentionShape& shape, const KvView& kv,
                                                   KvLayout layout) const;
 };

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headwise/attention_shape.h"
 #include "headwise/kv_binding.h"
@@ -16,7 +18,12 @@ struct Capacity {
   std::int64_t tokens = 0;  ///< new tokens of all requests together
   std::int32_t q_len = 0;   ///< new tokens of one request
   std::int32_t kv_len = 0;  ///< keys of one request
+  std::int64_t pairs =
+      0;  ///< q_len * kv_len of one request; 0: q_len * kv_len where either was given
 };
+
+/// What `step` needs, each field on its own.
+Capacity extent_of(const StepBatch& step);
 
 /// One layer's arguments of a run. Pointers to scales and sinks are on the plan's device.
 struct RunArgs {
@@ -63,21 +70,34 @@ class Plan {
   Plan(std::string_view backend, std::string row, const AttentionShape& shape,
        const Capacity& capacity);
 
-  virtual void take(const StepBatch& step) = 0;  ///< `step` is valid and within the capacity
+  /// Lays out `step`, which is valid, within the capacity, and a copy that stays where it is; its
+  /// q_start is filled in. If it throws, the old step stays.
+  virtual void take(const StepBatch& step) = 0;
+
+  /// The step that was taken last.
+  const StepBatch& step() const { return steps_[current_].batch; }
   void set_workspace_bytes(std::int64_t bytes) { workspace_bytes_ = bytes; }
 
  private:
+  struct OwnedStep {
+    StepBatch batch;  ///< its spans point into the vectors
+    std::vector<std::int32_t> q_lens, kv_lens, q_start;
+    std::vector<std::int64_t> kv_start;
+  };
+
+  void adopt(const StepBatch& step);
+
   std::string_view backend_;
   std::string row_;
   AttentionShape shape_;
   Capacity capacity_;
   std::int64_t workspace_bytes_ = 0;
-  KvLayout layout_ = KvLayout::paged;
-  bool wants_lse_ = false;
+  std::array<OwnedStep, 2> steps_;  // the next one is laid out beside the current one
+  int current_ = 0;
   friend class Backend;
 };
 
-/// "standard bf16 (q32:kv8:d128, 4 requests, 1032 tokens, kv 4096, workspace 12.0 MiB)".
+/// "standard row 1 (bf16): q32:kv8:d128, 4 requests, 1032 tokens, kv 4096, workspace 12.0 MiB".
 std::string to_string(const Plan& plan);
 
 }  // namespace headwise

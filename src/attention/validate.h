@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string_view>
+
+#include "headwise/tensor_view.h"
+
+namespace headwise {
+
+/// What a view of one field must be; throws Error(invalid_input) that begins with the field's name.
+struct ViewRule {
+  std::string_view field;
+  int rank = 0;
+  bool unit_last_stride = true;
+  bool written = false;  ///< elements must not overlap
+};
+
+/// Rank, strides, alignment and 64-bit extent of `view`. Strides of dimensions of length 1 are
+/// ignored.
+void check_view(const TensorView& view, const ViewRule& rule);
+
+/// Throws unless sizes[dimension] is `expected`, which `meaning` names.
+void check_size(const TensorView& view, std::string_view field, int dimension,
+                std::int64_t expected, std::string_view meaning);
+
+void check_dtype(const TensorView& view, std::string_view field, DType expected);
+
+}  // namespace headwise
