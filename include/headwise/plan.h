@@ -54,6 +54,7 @@ class Plan {
   std::string_view backend() const { return backend_; }  ///< the one that runs
   const std::string& row() const { return row_; }        ///< its kernel row, as logs print it
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
+  KvLayout layout() const { return step().layout; }  ///< of its steps
 
   /// Takes the next step, within the capacity. Throws Error and keeps the old step if it cannot.
   void update(const StepBatch& step);
