@@ -40,9 +40,7 @@ PagePool::PagePool(const PoolShape& shape) : shape_(shape) {
   check_shape(shape);
   k_bytes_ = region_bytes(shape, shape.head_dim_qk);
   layer_bytes_ = k_bytes_ + region_bytes(shape, shape.head_dim_v);
-  memory_.reset(
-      static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<std::size_t>(bytes()))));
-  check(memory_ != nullptr, "no memory for ", bytes(), " bytes of K and V");
+  memory_ = allocate_aligned(bytes());
   taken_.resize(static_cast<std::size_t>(shape.pages));
   free_.reserve(taken_.size());
   for (std::int64_t page = shape.pages; page-- > 0;) {

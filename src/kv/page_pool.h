@@ -1,11 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <vector>
 
 #include "headwise/kv_binding.h"
+#include "kv/aligned_memory.h"
 
 namespace headwise {
 
@@ -25,8 +24,8 @@ struct PoolShape {
 /// are handed out and taken back by number. Not for several threads at once.
 class PagePool {
  public:
-  /// Throws Error(invalid_input) that names a field out of range, or a size that memory cannot
-  /// hold.
+  /// Throws Error(invalid_input) that names a field out of range, Error(not_possible) where memory
+  /// is too small.
   explicit PagePool(const PoolShape& shape);
 
   const PoolShape& shape() const { return shape_; }
@@ -48,14 +47,10 @@ class PagePool {
   std::byte* v(int index) const { return k(index) + k_bytes_; }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-
   PoolShape shape_;
   std::int64_t k_bytes_ = 0;      // of one layer
   std::int64_t layer_bytes_ = 0;  // K, then V
-  std::unique_ptr<std::byte[], Free> memory_;
+  AlignedBytes memory_;
   std::vector<std::int32_t> free_;  // the next one to hand out is the last
   std::vector<bool> taken_;         // by page
 };

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "headwise/attention_shape.h"
+#include "kv/page_pool.h"
+
+namespace headwise {
+
+/// Compares sampled rows of a run's attention with the backend `reference`.
+class AttentionCheck {
+ public:
+  /// The pool must outlive it.
+  AttentionCheck(const AttentionShape& shape, const PagePool& pool) : shape_(shape), pool_(&pool) {}
+
+  /// Looks at the out, dense and f32, of a step of one request that has just run over `layer`: at
+  /// its last row and one more, in a few layers of each step.
+  void compare(const StepBatch& step, int layer);
+
+  std::int64_t rows() const { return rows_; }  ///< compared so far
+  double worst() const { return worst_; }      ///< |out - exact| / |exact| of a row, the largest
+  double bound() const;                        ///< that worst() may reach
+  bool passed() const { return worst_ <= bound(); }
+
+ private:
+  void compare_row(const StepBatch& step, int layer, std::int64_t row);
+
+  AttentionShape shape_;
+  const PagePool* pool_;
+  std::int64_t rows_ = 0;
+  double worst_ = 0.0;
+};
+
+}  // namespace headwise

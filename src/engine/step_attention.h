@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headwise/registry.h"
+#include "kv/page_pool.h"
+
+namespace headwise {
+
+struct AttentionOptions {
+  std::string backend;           ///< forced, as for Registry::choose; "": the best one
+  int threads = 0;               ///< as PlanOptions::threads
+  std::int32_t max_tokens = 0;   ///< new tokens of a step
+  std::int32_t max_context = 0;  ///< keys of a request
+};
+
+/// The attention of one layer group of an engine: chooses a backend for each phase when it first
+/// comes, says so once at INFO, plans a step once and runs it once a layer.
+class StepAttention {
+ public:
+  /// Layers first_layer ... first_layer + pool.shape().layers - 1 of the model. The pool must
+  /// outlive it.
+  StepAttention(const AttentionShape& shape, const PagePool& pool, int first_layer,
+                const AttentionOptions& options);
+
+  /// Takes the next step, of one request. Throws Error as Registry::choose, Backend::plan and
+  /// Plan::update do.
+  void begin(const StepBatch& step);
+
+  /// Runs the step over a layer of the pool: reads q and the pages, writes out.
+  void run(int layer);
+
+  double seconds() const { return seconds_; }  ///< spent in begin() and run() so far
+  const std::vector<std::string>& log_lines() const { return log_lines_; }  ///< one a phase seen
+
+ private:
+  using Bindings = std::vector<std::unique_ptr<KvBinding>>;  // by layer
+  struct Planned {
+    std::unique_ptr<Plan> plan;
+    const Bindings* bindings = nullptr;
+  };
+
+  Planned make_plan(const StepBatch& step);
+  const Bindings& bindings_of(const Backend& backend);
+
+  AttentionShape shape_;
+  const PagePool* pool_;
+  std::string layers_;  // "0-29"
+  AttentionOptions options_;
+  std::array<Planned, 4> by_phase_;
+  std::map<const Backend*, Bindings> bindings_;
+  Planned* current_ = nullptr;
+  AlignedBytes workspace_;  // one for all phases: only one plan runs at a time
+  std::int64_t workspace_bytes_ = 0;
+  double seconds_ = 0.0;
+  std::vector<std::string> log_lines_;
+};
+
+/// The page size, in tokens, that the backend chosen for decoding likes best.
+int preferred_page_size(const AttentionShape& shape, const AttentionOptions& options);
+
+}  // namespace headwise
