@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -24,6 +25,16 @@ struct BasicTensorView {
   std::array<std::int64_t, kMaxRank> strides{};  ///< elements from one index to the next
 
   explicit operator bool() const { return rank > 0; }
+
+  /// A view to write is a view to read.
+  operator BasicTensorView<const void*>() const requires std::same_as<Pointer, void*> {
+    return {.data = data,
+            .dtype = dtype,
+            .device = device,
+            .rank = rank,
+            .sizes = sizes,
+            .strides = strides};
+  }
 };
 
 using TensorView = BasicTensorView<const void*>;
@@ -37,6 +48,5 @@ MutableTensorView dense(void* data, DType dtype, std::initializer_list<std::int6
 
 /// "bf16[6, 8, 128] strides [1024, 128, 1] on cpu".
 std::string to_string(const TensorView& view);
-TensorView as_const(const MutableTensorView& view);
 
 }  // namespace headwise

@@ -123,7 +123,7 @@ StepBatch to_step(const headwise_step* step) {
         step->layout, "; a headwise_layout is 0 or 1");
   const bool packed = step->layout == HEADWISE_PACKED;
   const headwise_tables& tables = step->tables;
-  return {.q = as_const(to_view(step->q, "q")),
+  return {.q = to_view(step->q, "q"),
           .out = to_view(step->out, "out"),
           .lse = to_view(step->lse, "lse"),
           .q_lens = to_span(step->q_lens, step->requests, "q_lens", true),
@@ -229,10 +229,10 @@ headwise_status headwise_bind(const headwise_plan* plan, const headwise_kv* kv,
     check(plan != nullptr, "plan is null");
     check(binding != nullptr, "binding is null");
     headwise::check_given(kv, "kv");
-    const headwise::KvView view{.k = as_const(headwise::to_view(kv->k, "k")),
-                                .v = as_const(headwise::to_view(kv->v, "v")),
-                                .k_scale = as_const(headwise::to_view(kv->k_scale, "k_scale")),
-                                .v_scale = as_const(headwise::to_view(kv->v_scale, "v_scale"))};
+    const headwise::KvView view{.k = headwise::to_view(kv->k, "k"),
+                                .v = headwise::to_view(kv->v, "v"),
+                                .k_scale = headwise::to_view(kv->k_scale, "k_scale"),
+                                .v_scale = headwise::to_view(kv->v_scale, "v_scale")};
     auto made = std::make_unique<headwise_binding>();
     made->binding = plan->backend->bind(plan->plan->shape(), view, plan->plan->layout());
     *binding = made.release();
@@ -269,8 +269,7 @@ headwise_status headwise_merge(int64_t parts, const headwise_tensor* outs,
     check(out != nullptr, "out is null");
     std::vector<headwise::PartialResult> to_parts;
     for (int64_t i = 0; i < parts; ++i)
-      to_parts.push_back({as_const(headwise::to_view(outs[i], "outs")),
-                          as_const(headwise::to_view(lses[i], "lses"))});
+      to_parts.push_back({headwise::to_view(outs[i], "outs"), headwise::to_view(lses[i], "lses")});
     headwise::merge(
         to_parts, sinks, headwise::to_view(*out, "out"),
         lse != nullptr ? headwise::to_view(*lse, "lse") : headwise::MutableTensorView{});

@@ -48,13 +48,4 @@ std::string to_string(const TensorView& view) {
                 list(view.strides, view.rank), " on ", to_string(view.device));
 }
 
-TensorView as_const(const MutableTensorView& view) {
-  return {.data = view.data,
-          .dtype = view.dtype,
-          .device = view.device,
-          .rank = view.rank,
-          .sizes = view.sizes,
-          .strides = view.strides};
-}
-
 }  // namespace headwise

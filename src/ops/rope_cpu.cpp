@@ -42,7 +42,7 @@ void RopeTable::set_positions(std::int64_t first, std::int64_t count) {
 void rope(const MutableTensorView& x, const RopeTable& table) {
   const bool heads_ok = x.rank == 3 && x.dtype == DType::f32 && x.device.type == DeviceType::cpu &&
                         x.strides[2] == 1 && x.strides[1] == x.sizes[2];
-  if (!heads_ok) check(false, "x must be f32 heads on the cpu, is ", to_string(as_const(x)));
+  if (!heads_ok) check(false, "x must be f32 heads on the cpu, is ", to_string(x));
   check(x.sizes[0] == table.count(), "x has ", x.sizes[0], " tokens, the table ", table.count());
   check(table.dims() <= x.sizes[2], "the table turns ", table.dims(), " elements of a head of ",
         x.sizes[2]);

@@ -39,7 +39,7 @@ inline Rows<const float> rows_of(const TensorView& view, std::string_view name) 
 }
 
 inline Rows<float> rows_of(const MutableTensorView& view, std::string_view name) {
-  detail::check_rows(as_const(view), name);
+  detail::check_rows(view, name);
   return {static_cast<float*>(view.data), view.sizes[0], view.sizes[1], view.strides[0]};
 }
 
