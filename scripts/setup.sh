@@ -45,7 +45,7 @@ install_packages() {
       die "cannot install ${missing[*]}: not root, and there is no sudo; install them and try again"
     as_root=(sudo)
   fi
-  say "installing ${#missing[@]} packages with ${as_root[*]} apt-get"
+  say "installing ${#missing[@]} packages with ${as_root[*]:+sudo }apt-get"
   "${as_root[@]}" apt-get update -qq >&2 || say "apt-get update failed; trying with the lists at hand"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2 ||

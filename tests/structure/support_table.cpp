@@ -1,0 +1,134 @@
+// The table of what each backend can do, as README.md shows it: `support_table README.md` compares,
+// `support_table` prints. Backends are asked on a machine that has every instruction set and GPU
+// they know, so that the table does not depend on where it is made.
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "headwise/registry.h"
+
+namespace {
+
+using namespace headwise;
+
+constexpr std::string_view kBegin = "<!-- support table -->\n";
+constexpr std::string_view kEnd = "<!-- end of support table -->\n";
+
+struct Feature {
+  std::string name;
+  void (*ask)(Problem&);  // makes the problem need it
+};
+
+const std::vector<Feature> kFeatures = {
+    {"Q and KV in bf16", [](Problem&) {}},
+    {"Q and KV in f16", [](Problem& p) { p.shape.q_type = p.shape.kv_type = DType::f16; }},
+    {"Q and KV in f32", [](Problem& p) { p.shape.q_type = p.shape.kv_type = DType::f32; }},
+    {"KV in FP8 (e4m3)", [](Problem& p) { p.shape.kv_type = DType::f8e4m3; }},
+    {"KV in INT8", [](Problem& p) { p.shape.kv_type = DType::i8; }},
+    {"FP8 products", [](Problem& p) { p.shape.q_type = p.shape.kv_type = DType::f8e4m3; }},
+    {"Pages of 1 token", [](Problem& p) { p.page_size = 1; }},
+    {"Packed K and V", [](Problem& p) { p.layout = KvLayout::packed; }},
+    {"Group size 7", [](Problem& p) { p.shape.q_heads = 7 * p.shape.kv_heads; }},
+    {"Head dimension 40", [](Problem& p) { p.shape.head_dim_qk = p.shape.head_dim_v = 40; }},
+    {"Head dimension 256", [](Problem& p) { p.shape.head_dim_qk = p.shape.head_dim_v = 256; }},
+    {"Head dimensions 192 and 128", [](Problem& p) { p.shape.head_dim_qk = 192; }},
+    {"Absorbed MLA (576, V is its first 512)",
+     [](Problem& p) {
+       p.shape.kv_heads = 1;
+       p.shape.head_dim_qk = 576;
+       p.shape.head_dim_v = 512;
+       p.shape.v_is_k_prefix = true;
+     }},
+    {"Sliding window", [](Problem& p) { p.shape.window_left = 1023; }},
+    {"Not causal", [](Problem& p) { p.shape.window_right = -1; }},
+    {"Softcap", [](Problem& p) { p.shape.softcap = 50; }},
+    {"Sinks", [](Problem& p) { p.shape.sinks = true; }},
+    {"Picked pages", [](Problem& p) { p.picked_pages = true; }},
+    {"A table a KV head", [](Problem& p) { p.tables_per_kv_head = true; }},
+    {"Partial results in f32", [](Problem& p) { p.partial_out = true; }},
+    {"Batch invariance", [](Problem& p) { p.options.batch_invariant = true; }},
+};
+
+Machine machine_with_everything() {
+  Machine machine;
+  machine.cpu.name = "any";
+  machine.cpu.threads = 64;
+  machine.cpu.memory_bytes = std::int64_t{1} << 40;
+  machine.cpu.last_cache_bytes = std::int64_t{64} << 20;
+  machine.cpu.avx2 = machine.cpu.avx512 = machine.cpu.avx512_bf16 = machine.cpu.amx_bf16 = true;
+  for (const int capability : {80, 90}) {
+    GpuInfo gpu;
+    gpu.compute_capability = capability;
+    gpu.shared_memory_per_block = 163 << 10;
+    gpu.multiprocessors = 132;
+    gpu.memory_bytes = std::int64_t{80} << 30;
+    machine.gpus.push_back(gpu);
+  }
+  return machine;
+}
+
+/// Whether `backend` can do it in every phase, on the device that suits it best.
+bool can(const Backend& backend, const Feature& feature, const Machine& machine) {
+  Problem problem;
+  problem.shape = {.q_heads = 32, .kv_heads = 8, .head_dim_qk = 128, .head_dim_v = 128};
+  problem.extent = {.requests = 1, .tokens = 64, .q_len = 64, .kv_len = 4096};
+  feature.ask(problem);
+  const int devices =
+      backend.device_type() == DeviceType::cpu ? 1 : static_cast<int>(machine.gpus.size());
+  for (int index = 0; index < devices; ++index) {
+    problem.device = {backend.device_type(), index};
+    const bool everywhere = std::ranges::all_of(
+        std::array{Phase::prefill, Phase::append, Phase::decode, Phase::mixed}, [&](Phase phase) {
+          problem.phase = phase;
+          return static_cast<bool>(backend.explain(problem, machine));
+        });
+    if (everywhere) return true;
+  }
+  return false;
+}
+
+std::string support_table() {
+  const Machine machine = machine_with_everything();
+  const auto backends = Registry::builtin().backends();
+  std::string head = "| |", rule = "|---|";
+  for (const Backend* backend : backends) {
+    head += " `" + std::string(backend->name()) + "` |";
+    rule += ":-:|";
+  }
+  std::string table = head + "\n" + rule + "\n";
+  for (const Feature& feature : kFeatures) {
+    table += "| " + feature.name + " |";
+    for (const Backend* backend : backends)
+      table += can(*backend, feature, machine) ? " yes |" : " no |";
+    table += "\n";
+  }
+  return table;
+}
+
+/// What stands between the markers; empty where they are missing.
+std::string table_in(const std::string& path) {
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t begin = text.find(kBegin);
+  const std::size_t end = text.find(kEnd);
+  if (begin == std::string::npos || end == std::string::npos || end < begin) return {};
+  return text.substr(begin + kBegin.size(), end - begin - kBegin.size());
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const std::string expected = support_table();
+  if (count < 2) {
+    std::cout << expected;
+    return 0;
+  }
+  if (table_in(arguments[1]) == expected) return 0;
+  std::cout << arguments[1] << ": the support table should be\n" << kBegin << expected << kEnd;
+  return 1;
+}
