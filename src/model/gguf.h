@@ -1,0 +1,110 @@
+#pragma once
+
+// GGUF model files, versions 2 and 3, little-endian. A file is hostile until proved otherwise: each
+// size, offset, count, length and product is checked against the file before it is used.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/quantised_blocks.h"
+#include "model/mapped_file.h"
+
+namespace headwise {
+
+class ByteReader;
+
+/// A weight tensor. Views into the GgufFile it came from, which must outlive it.
+struct GgufTensor {
+  std::string_view name;
+  BlockFormat format = BlockFormat::f32;
+  std::vector<std::uint64_t> sizes;  ///< 1 to 4, none 0, fastest first: a matrix is {columns, rows}
+  std::span<const std::byte> data;   ///< rows one after another, each a whole number of blocks
+
+  std::uint64_t columns() const { return sizes.front(); }
+  std::uint64_t rows() const;      ///< product of all sizes but the first
+  std::uint64_t elements() const;  ///< columns() * rows(); 4 times this fits in 63 bits
+
+  /// `out`: [rows, columns], row-major. Throws Error naming the tensor if its size is another.
+  void dequantise_to_f32(std::span<float> out) const;
+  /// `out`: [columns]. Throws Error naming the tensor if `row` or the size is out of range.
+  void dequantise_row(std::uint64_t row, std::span<float> out) const;
+};
+
+enum class GgufType : std::uint32_t {
+  u8 = 0,
+  i8 = 1,
+  u16 = 2,
+  i16 = 3,
+  u32 = 4,
+  i32 = 5,
+  f32 = 6,
+  boolean = 7,
+  string = 8,
+  array = 9,
+  u64 = 10,
+  i64 = 11,
+  f64 = 12,
+};
+
+/// A metadata value as it lies in the file; already known to lie within it.
+struct GgufValue {
+  GgufType type = GgufType::u8;  ///< of the elements, where is_array
+  bool is_array = false;
+  std::uint64_t count = 1;           ///< elements
+  std::span<const std::byte> bytes;  ///< the elements, strings with their lengths
+};
+
+/// A file's keys. Getters throw Error naming the key if it is absent or holds another type.
+class GgufMetadata {
+ public:
+  bool has(std::string_view key) const { return values_.contains(key); }
+  std::vector<std::string_view> keys() const;  ///< sorted
+
+  std::uint64_t unsigned_integer(std::string_view key) const;  ///< any integer type, not negative
+  double number(std::string_view key) const;                   ///< f32 or f64
+  bool boolean(std::string_view key) const;
+  std::string_view string(std::string_view key) const;
+  std::vector<std::string_view> strings(std::string_view key) const;
+  std::vector<std::int64_t> integers(std::string_view key) const;  ///< an array of any integers
+
+ private:
+  friend class GgufFile;
+  const GgufValue& value(std::string_view key, bool is_array) const;
+  std::map<std::string_view, GgufValue> values_;
+};
+
+/// An open GGUF file: its keys and tensors. Owns the mapping that they point into, so movable but
+/// not copyable; moving keeps every view valid. Read-only, hence shared freely between threads.
+class GgufFile {
+ public:
+  /// Throws Error, one line that names the file and the key or tensor at fault. Tensors of a type
+  /// that cannot be dequantised are refused here.
+  explicit GgufFile(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const { return file_.path(); }
+  const GgufMetadata& metadata() const { return metadata_; }
+  std::span<const GgufTensor> tensors() const { return tensors_; }  ///< in the file's order
+
+  bool has_tensor(std::string_view name) const { return by_name_.contains(name); }
+  /// Throws Error naming the tensor if it is missing.
+  const GgufTensor& tensor(std::string_view name) const;
+  /// As above, and throws unless its sizes are `sizes`, fastest first: {columns, rows}.
+  const GgufTensor& tensor(std::string_view name, const std::vector<std::uint64_t>& sizes) const;
+
+ private:
+  void read();
+  void read_metadata(ByteReader& reader, std::uint64_t count);
+  void read_tensors(ByteReader& reader, std::uint64_t count);
+  MappedFile file_;
+  GgufMetadata metadata_;
+  std::vector<GgufTensor> tensors_;
+  std::map<std::string_view, std::size_t> by_name_;  // into tensors_
+};
+
+}  // namespace headwise
