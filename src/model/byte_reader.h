@@ -12,7 +12,7 @@
 namespace headwise {
 
 /// A name out of a file, fit for a one-line message: quoted, cut short, printable.
-inline std::string quoted(std::string_view name) {
+inline std::string quoted_name(std::string_view name) {
   constexpr std::size_t kLongest = 64;
   std::string text = "'";
   for (const char c : name.substr(0, kLongest)) text += c >= ' ' && c <= '~' ? c : '?';

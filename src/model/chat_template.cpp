@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/check.h"
 #include "model/byte_reader.h"
@@ -65,7 +66,7 @@ ChatTemplate::ChatTemplate(const GgufFile& file) : ChatTemplate(source_of(file))
 
 ChatTemplate::ChatTemplate(std::string_view source) {
   const auto* known = std::ranges::find(kKnownTemplates, source, &KnownTemplate::source);
-  check(known != kKnownTemplates.end(), "the chat template ", quoted(source),
+  check(known != kKnownTemplates.end(), "the chat template ", quoted_name(source),
         " is not known; --raw sends the prompt as it is");
   default_system_ = known->default_system;
 }
@@ -75,7 +76,7 @@ std::vector<ChatPiece> ChatTemplate::render(std::span<const ChatMessage> message
   PieceList pieces;
   if (messages.front().role != "system") pieces.add_message("system", default_system_);
   for (const ChatMessage& message : messages) {
-    check(is_role(message.role), "the role ", quoted(message.role),
+    check(is_role(message.role), "the role ", quoted_name(message.role),
           " is not system, user or assistant");
     pieces.add_message(message.role, message.content);
   }

@@ -74,7 +74,7 @@ struct TensorRecord {
   std::uint64_t bytes = 0;
 };
 
-std::string label(const GgufTensor& tensor) { return "tensor " + quoted(tensor.name); }
+std::string label(const GgufTensor& tensor) { return "tensor " + quoted_name(tensor.name); }
 
 TensorRecord read_tensor_record(ByteReader& reader) {
   TensorRecord record;
@@ -104,7 +104,7 @@ std::uint64_t read_alignment(const GgufMetadata& metadata) {
   constexpr std::string_view kKey = "general.alignment";
   if (!metadata.has(kKey)) return kDefaultAlignment;
   const std::uint64_t alignment = metadata.unsigned_integer(kKey);
-  check(std::has_single_bit(alignment) && alignment <= kLargestAlignment, "key ", quoted(kKey),
+  check(std::has_single_bit(alignment) && alignment <= kLargestAlignment, "key ", quoted_name(kKey),
         " is ", alignment, ", not a power of two up to ", kLargestAlignment);
   return alignment;
 }
@@ -121,7 +121,7 @@ void check_places(const std::vector<TensorRecord>& records, std::uint64_t alignm
           data_bytes, " bytes of data");
     order.push_back(&record);
   }
-  std::ranges::sort(order, {}, &TensorRecord::offset);
+  std::ranges::stable_sort(order, {}, &TensorRecord::offset);
   for (std::size_t i = 1; i < order.size(); ++i) {
     check(order[i - 1]->offset + order[i - 1]->bytes <= order[i]->offset, label(order[i]->tensor),
           " overlaps ", label(order[i - 1]->tensor));
@@ -188,7 +188,7 @@ void GgufFile::read_metadata(ByteReader& reader, std::uint64_t count) {
     const std::string_view key = reader.string("the name of a key");
     check(!key.empty(), "a key has no name");
     const bool added = metadata_.values_.emplace(key, read_gguf_value(reader, key)).second;
-    check(added, "key ", quoted(key), " appears twice");
+    check(added, "key ", quoted_name(key), " appears twice");
   }
 }
 
@@ -213,7 +213,8 @@ void GgufFile::read_tensors(ByteReader& reader, std::uint64_t count) {
 
 const GgufTensor& GgufFile::tensor(std::string_view tensor_name) const {
   const auto found = by_name_.find(tensor_name);
-  check(found != by_name_.end(), path().string(), ": tensor ", quoted(tensor_name), " is missing");
+  check(found != by_name_.end(), path().string(), ": tensor ", quoted_name(tensor_name),
+        " is missing");
   return tensors_[found->second];
 }
 

@@ -73,14 +73,14 @@ std::int64_t load_integer(const GgufValue& value, std::uint64_t index, std::stri
   }
   const auto number = load<std::uint64_t>(value, index);
   check(number <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()), "key ",
-        quoted(key), " is too large: ", number);
+        quoted_name(key), " is too large: ", number);
   return static_cast<std::int64_t>(number);
 }
 
 }  // namespace
 
 GgufValue read_gguf_value(ByteReader& reader, std::string_view key) {
-  const std::string what = "key " + quoted(key);
+  const std::string what = "key " + quoted_name(key);
   GgufValue value;
   value.type = read_type(reader, what);
   if (value.type == GgufType::array) {
@@ -111,44 +111,44 @@ std::vector<std::string_view> GgufMetadata::keys() const {
 
 const GgufValue& GgufMetadata::value(std::string_view key, bool is_array) const {
   const auto found = values_.find(key);
-  check(found != values_.end(), "key ", quoted(key), " is missing");
-  check(found->second.is_array == is_array, "key ", quoted(key),
+  check(found != values_.end(), "key ", quoted_name(key), " is missing");
+  check(found->second.is_array == is_array, "key ", quoted_name(key),
         is_array ? " is not an array" : " is an array, not one value");
   return found->second;
 }
 
 std::uint64_t GgufMetadata::unsigned_integer(std::string_view key) const {
   const GgufValue& found = value(key, false);
-  check(is_integer(found.type), "key ", quoted(key), " is not an integer");
+  check(is_integer(found.type), "key ", quoted_name(key), " is not an integer");
   const std::int64_t number = load_integer(found, 0, key);
-  check(number >= 0, "key ", quoted(key), " is negative: ", number);
+  check(number >= 0, "key ", quoted_name(key), " is negative: ", number);
   return static_cast<std::uint64_t>(number);
 }
 
 double GgufMetadata::number(std::string_view key) const {
   const GgufValue& found = value(key, false);
   if (found.type == GgufType::f64) return load<double>(found, 0);
-  check(found.type == GgufType::f32, "key ", quoted(key), " is not a floating-point number");
+  check(found.type == GgufType::f32, "key ", quoted_name(key), " is not a floating-point number");
   return load<float>(found, 0);
 }
 
 bool GgufMetadata::boolean(std::string_view key) const {
   const GgufValue& found = value(key, false);
-  check(found.type == GgufType::boolean, "key ", quoted(key), " is not a boolean");
+  check(found.type == GgufType::boolean, "key ", quoted_name(key), " is not a boolean");
   const int byte = load<std::uint8_t>(found, 0);
-  check(byte <= 1, "key ", quoted(key), " is ", byte, ", neither false (0) nor true (1)");
+  check(byte <= 1, "key ", quoted_name(key), " is ", byte, ", neither false (0) nor true (1)");
   return byte == 1;
 }
 
 std::string_view GgufMetadata::string(std::string_view key) const {
   const GgufValue& found = value(key, false);
-  check(found.type == GgufType::string, "key ", quoted(key), " is not a string");
+  check(found.type == GgufType::string, "key ", quoted_name(key), " is not a string");
   return ByteReader(found.bytes).string(key);
 }
 
 std::vector<std::string_view> GgufMetadata::strings(std::string_view key) const {
   const GgufValue& found = value(key, true);
-  check(found.type == GgufType::string, "key ", quoted(key), " does not hold strings");
+  check(found.type == GgufType::string, "key ", quoted_name(key), " does not hold strings");
   ByteReader reader(found.bytes);
   std::vector<std::string_view> strings;
   strings.reserve(found.count);
@@ -158,7 +158,7 @@ std::vector<std::string_view> GgufMetadata::strings(std::string_view key) const 
 
 std::vector<std::int64_t> GgufMetadata::integers(std::string_view key) const {
   const GgufValue& found = value(key, true);
-  check(is_integer(found.type), "key ", quoted(key), " does not hold integers");
+  check(is_integer(found.type), "key ", quoted_name(key), " does not hold integers");
   std::vector<std::int64_t> integers(found.count);
   for (std::uint64_t i = 0; i < found.count; ++i) integers[i] = load_integer(found, i, key);
   return integers;

@@ -25,18 +25,18 @@ constexpr std::array<std::string_view, 12> kKnownKeys{
 
 void check_architecture(const GgufMetadata& metadata) {
   const std::string_view architecture = metadata.string("general.architecture");
-  check(architecture == "llama", "architecture ", quoted(architecture),
+  check(architecture == "llama", "architecture ", quoted_name(architecture),
         " is not supported: llama is");
   for (const std::string_view key : metadata.keys()) {
     const bool known = std::ranges::find(kKnownKeys, key) != kKnownKeys.end();
-    check(known || !key.starts_with("llama."), "key ", quoted(key), " is not supported");
+    check(known || !key.starts_with("llama."), "key ", quoted_name(key), " is not supported");
   }
 }
 
 int positive(const GgufMetadata& metadata, std::string_view key) {
   const std::uint64_t number = metadata.unsigned_integer(key);
   check(number >= 1 && number <= static_cast<std::uint64_t>(std::numeric_limits<int>::max()),
-        "key ", quoted(key), " is out of range: ", number);
+        "key ", quoted_name(key), " is out of range: ", number);
   return static_cast<int>(number);
 }
 
@@ -58,7 +58,7 @@ void read_heads(const GgufMetadata& metadata, LlamaConfig& config) {
   check(config.head_dim % 2 == 0, "the head dimension ", config.head_dim, " is odd");
   for (const auto* key : {"llama.attention.value_length", "llama.rope.dimension_count"}) {
     const int other = positive_or(metadata, key, config.head_dim);
-    check(other == config.head_dim, "key ", quoted(key), " is ", other,
+    check(other == config.head_dim, "key ", quoted_name(key), " is ", other,
           ": other than the head dimension ", config.head_dim, " is not supported");
   }
 }

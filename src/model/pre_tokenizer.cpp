@@ -49,7 +49,7 @@ struct PreTokenizer::Pattern {
 };
 
 PreTokenizer::PreTokenizer(std::string_view name) {
-  check(name == "smollm", "pre-tokenizer ", quoted(name), " is not supported: smollm is");
+  check(name == "smollm", "pre-tokenizer ", quoted_name(name), " is not supported: smollm is");
   pattern_ = std::make_shared<const Pattern>(kSmollm);
 }
 

@@ -1,5 +1,6 @@
 #include "model/token_merges.h"
 
+#include <functional>
 #include <queue>
 #include <tuple>
 

@@ -17,7 +17,7 @@ constexpr std::int64_t kControlToken = 3;
 
 std::string_view pre_tokenizer_name(const GgufFile& file) {
   const std::string_view model = file.metadata().string("tokenizer.ggml.model");
-  check(model == "gpt2", "tokenizer model ", quoted(model), " is not supported: gpt2 is");
+  check(model == "gpt2", "tokenizer model ", quoted_name(model), " is not supported: gpt2 is");
   return file.metadata().string("tokenizer.ggml.pre");
 }
 
@@ -50,11 +50,11 @@ void Tokenizer::read_tokens(const std::vector<std::string_view>& spellings,
     if (special_.back()) {
       bytes_of_.emplace_back(spellings[i]);
       check(special_id_.emplace(spellings[i], id).second, kKey, ": token ", i, ", ",
-            quoted(spellings[i]), ", appears twice");
+            quoted_name(spellings[i]), ", appears twice");
       continue;
     }
     const auto bytes = bytes_of_spelling(spellings[i]);
-    check(bytes.has_value(), kKey, ": token ", i, ", ", quoted(spellings[i]),
+    check(bytes.has_value(), kKey, ": token ", i, ", ", quoted_name(spellings[i]),
           ", is not spelled in the byte alphabet");
     bytes_of_.push_back(*bytes);
     if (bytes->size() == 1) byte_token_[static_cast<unsigned char>(bytes->front())] = id;
@@ -67,30 +67,31 @@ void Tokenizer::read_merges(const std::vector<std::string_view>& spellings,
   for (std::size_t i = 0; i < spellings.size(); ++i) {
     if (special_[i]) continue;
     check(ids.emplace(spellings[i], static_cast<TokenId>(i)).second,
-          "key 'tokenizer.ggml.tokens': token ", i, ", ", quoted(spellings[i]), ", appears twice");
+          "key 'tokenizer.ggml.tokens': token ", i, ", ", quoted_name(spellings[i]),
+          ", appears twice");
   }
   for (std::size_t i = 0; i < merges.size(); ++i) {
     const auto id = [&](std::string_view part) {
       const auto found = ids.find(part);
-      check(found != ids.end(), "key 'tokenizer.ggml.merges': merge ", i, ", ", quoted(merges[i]),
-            ", needs the token ", quoted(part), ", which is missing");
+      check(found != ids.end(), "key 'tokenizer.ggml.merges': merge ", i, ", ",
+            quoted_name(merges[i]), ", needs the token ", quoted_name(part), ", which is missing");
       return found->second;
     };
     const std::size_t space = merges[i].find(' ');
     check(space != std::string_view::npos, "key 'tokenizer.ggml.merges': merge ", i, ", ",
-          quoted(merges[i]), ", is not two tokens");
+          quoted_name(merges[i]), ", is not two tokens");
     const std::string_view left = merges[i].substr(0, space);
     const std::string_view right = merges[i].substr(space + 1);
     const std::string both = concat(left, right);
     check(merges_.add(id(left), id(right), id(both)), "key 'tokenizer.ggml.merges': merge ", i,
-          ", ", quoted(merges[i]), ", appears twice");
+          ", ", quoted_name(merges[i]), ", appears twice");
   }
 }
 
 void Tokenizer::read_end_tokens(const GgufMetadata& metadata) {
   const auto add = [&](std::string_view key) {
     const std::uint64_t id = metadata.unsigned_integer(key);
-    check(id < bytes_of_.size(), "key ", quoted(key), " is ", id, " of ", bytes_of_.size(),
+    check(id < bytes_of_.size(), "key ", quoted_name(key), " is ", id, " of ", bytes_of_.size(),
           " tokens");
     end_tokens_.push_back(static_cast<TokenId>(id));
   };
@@ -167,7 +168,8 @@ bool Tokenizer::is_special(TokenId token) const {
 
 TokenId Tokenizer::special(std::string_view text) const {
   const auto found = special_id_.find(std::string(text));
-  check(found != special_id_.end(), "special token ", quoted(text), " is not in the vocabulary");
+  check(found != special_id_.end(), "special token ", quoted_name(text),
+        " is not in the vocabulary");
   return found->second;
 }
 
