@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "cpu/reference.h"
 #include "cpu/standard.h"
+#include "cpu/tiled/tiled_backends.h"
 
 namespace headwise {
 namespace {
@@ -31,7 +32,12 @@ std::string names_of(std::span<const Backend* const> backends) {
 }  // namespace
 
 const Registry& Registry::builtin() {
-  static const Registry registry({&standard_backend(), &reference_backend()});
+  static const Registry registry([] {
+    std::vector<const Backend*> backends = tiled_backends();
+    backends.push_back(&standard_backend());
+    backends.push_back(&reference_backend());
+    return backends;
+  }());
   return registry;
 }
 

@@ -1,0 +1,73 @@
+#include "cpu/tiled/tiled_backends.h"
+
+#include "core/check.h"
+#include "cpu/tiled/kernels.h"
+#include "cpu/tiled/tiled_plan.h"
+
+namespace headwise {
+namespace {
+
+/// One backend: an instruction set with its kernels for each type of products.
+struct Description {
+  std::string_view name;
+  bool CpuInfo::*needs;  // null: every processor
+  std::string_view needs_name;
+  const tiled::TileKernels* f32;
+  const tiled::TileKernels* bf16;  // null: bf16 is multiplied as f32
+};
+
+class TiledBackend final : public Backend {
+ public:
+  explicit TiledBackend(const Description& what) : what_(what) {}
+
+  std::string_view name() const override { return what_.name; }
+  DeviceType device_type() const override { return DeviceType::cpu; }
+  std::string_view drawback(const Machine&) const override { return "older instructions"; }
+  std::vector<int> preferred_page_sizes(const AttentionShape&) const override {
+    return {64, 32, 16};
+  }
+
+  Support explain(const Problem& problem, const Machine& machine) const override {
+    if (problem.device.type != DeviceType::cpu)
+      return Support::no("tensors are on " + to_string(problem.device));
+    if (what_.needs != nullptr && !(machine.cpu.*what_.needs))
+      return Support::no(concat("the processor has no ", what_.needs_name));
+    if (problem.options.batch_invariant)
+      return Support::no("splits depend on the step (batch_invariant)");
+    const bool pairs = &kernels_for(problem.shape) == what_.bf16;
+    const DType kv_type = problem.shape.kv_type;
+    return Support::yes(concat(pairs ? "row 1" : "row 0", " (d", problem.shape.head_dim_qk,
+                               pairs ? " bf16" : " f32", " kv ", name_of(kv_type), ")"),
+                        is_8_bit(kv_type) ? concat("KV ", name_of(kv_type), " read as it is") : "");
+  }
+
+ private:
+  /// BF16 products where q and KV are exact in BF16, as 8-bit numbers are.
+  const tiled::TileKernels& kernels_for(const AttentionShape& shape) const {
+    const auto exact = [](DType type) { return type == DType::bf16 || is_8_bit(type); };
+    return what_.bf16 != nullptr && exact(shape.q_type) && exact(shape.kv_type) ? *what_.bf16
+                                                                                : *what_.f32;
+  }
+
+  std::unique_ptr<Plan> make_plan(const Problem& problem, const Support& support) const override {
+    return tiled::make_tiled_plan(name(), problem, support, kernels_for(problem.shape));
+  }
+
+  Description what_;
+};
+
+}  // namespace
+
+std::vector<const Backend*> tiled_backends() {
+  using namespace tiled;
+  static const TiledBackend avx512bf16(
+      {"cpu-avx512bf16", &CpuInfo::avx512_bf16, "AVX-512-BF16", &kAvx512F32, &kAvx512Bf16});
+  static const TiledBackend avx512(
+      {"cpu-avx512", &CpuInfo::avx512, "AVX-512", &kAvx512F32, nullptr});
+  static const TiledBackend avx2(
+      {"cpu-avx2", &CpuInfo::avx2, "AVX2 with FMA and F16C", &kAvx2F32, nullptr});
+  static const TiledBackend portable({"cpu-portable", nullptr, "", &kPortableF32, nullptr});
+  return {&avx512bf16, &avx512, &avx2, &portable};
+}
+
+}  // namespace headwise
