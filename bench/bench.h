@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attention/shape_spec.h"
+#include "bench/probes.h"
+#include "bench/row.h"
+#include "bench/timing.h"
+#include "bench/workload.h"
+#include "headwise/registry.h"
+
+namespace headwise::bench {
+
+struct BenchOptions {
+  std::vector<Suite> suites;
+  ShapeSpec shape;
+  std::string backend;  ///< forced; empty: the chosen one, with `standard` beside it
+  WorkloadOptions workload;
+  int threads = 0;  ///< 0: all that the process may run on
+  TimingOptions timing;
+  ProbeOptions probes;
+  double check_flops = 4e9;       ///< floating-point operations spent on a check of one backend
+  std::int64_t rotate_bytes = 0;  ///< copies of the tensors together; 0: past the last cache level
+
+  std::function<void(std::string_view)> progress = [](std::string_view) {};
+  std::function<bool()> stop = [] { return false; };  ///< asked between calls
+};
+
+/// Measures the machine's limits, then each workload of each suite: every backend is checked
+/// against `reference` (which the registry must have) and timed where it is right. A backend that
+/// cannot, or is wrong, has a row without a time and the reason in its note. Ends early, with the
+/// rows so far, where stop() says so. Throws Error where the forced backend, or every backend,
+/// cannot, and before anything is measured.
+BenchReport run_bench(const BenchOptions& options, const Registry& registry,
+                      const Machine& machine);
+
+}  // namespace headwise::bench

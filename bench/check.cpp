@@ -1,0 +1,184 @@
+#include "bench/check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <set>
+
+#include "core/check.h"
+#include "core/number_formats.h"
+
+namespace headwise::bench {
+namespace {
+
+constexpr std::int64_t kWorthThreads = 1 << 16;  // elements
+
+double type_bound(DType type) {
+  switch (type) {
+    case DType::f32:
+      return 5e-6;
+    case DType::f16:
+      return 6e-4;
+    case DType::bf16:
+    case DType::f8e4m3:
+    case DType::i8:
+      break;
+  }
+  return 5e-3;
+}
+
+/// Element of an output: F32, F16 or BF16.
+float load(const Buffer& out, DType type, std::int64_t index) {
+  if (type == DType::f32) return out.as<float>()[index];
+  const std::uint16_t bits = out.as<std::uint16_t>()[index];
+  return type == DType::f16 ? f16_to_float(bits) : bf16_to_float(bits);
+}
+
+std::int64_t count_nans(const Buffer& out, DType type) {
+  const std::int64_t count = out.size() / size_of(type);
+  std::int64_t nans = 0;
+#pragma omp parallel for reduction(+ : nans) schedule(static) if (count > kWorthThreads)
+  for (std::int64_t i = 0; i < count; ++i) nans += std::isnan(load(out, type, i)) ? 1 : 0;
+  return nans;
+}
+
+/// A step of the sampled rows alone: one request with one new token for each.
+struct SampledStep {
+  std::vector<std::int32_t> q_lens, kv_lens, q_start, pages;
+  Buffer q, out, workspace;
+  StepBatch step;
+
+  SampledStep(const AttentionShape& shape, const Workload& workload, StepTensors& tensors, int copy,
+              const std::vector<SampledRow>& rows);
+};
+
+std::vector<std::int64_t> first_tokens(const Workload& workload) {
+  std::vector<std::int64_t> first(workload.q_lens.size(), 0);
+  for (std::size_t r = 1; r < first.size(); ++r) first[r] = first[r - 1] + workload.q_lens[r - 1];
+  return first;
+}
+
+SampledStep::SampledStep(const AttentionShape& shape, const Workload& workload,
+                         StepTensors& tensors, int copy, const std::vector<SampledRow>& rows) {
+  const auto count = static_cast<std::int64_t>(rows.size());
+  const std::int64_t row_bytes =
+      static_cast<std::int64_t>(shape.q_heads) * shape.head_dim_qk * size_of(shape.q_type);
+  step = tensors.step();
+  q = Buffer(count * row_bytes);
+  out = Buffer(count * shape.q_heads * shape.head_dim_v * size_of(DType::f32));
+  const std::vector<std::int64_t> first = first_tokens(workload);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto r = static_cast<std::size_t>(rows[i].request);
+    q_lens.push_back(1);
+    kv_lens.push_back(workload.kv_lens[r]);
+    q_start.push_back(workload.kv_lens[r] - workload.q_lens[r] + rows[i].row);
+    const std::int32_t* table = tensors.table(rows[i].request);
+    pages.insert(pages.end(), table, table + step.tables.columns);
+    std::memcpy(q.data() + static_cast<std::int64_t>(i) * row_bytes,
+                tensors.q(copy).data() + (first[r] + rows[i].row) * row_bytes,
+                static_cast<std::size_t>(row_bytes));
+  }
+  step.q = dense(static_cast<const void*>(q.data()), shape.q_type,
+                 {count, shape.q_heads, shape.head_dim_qk});
+  step.out =
+      dense(static_cast<void*>(out.data()), DType::f32, {count, shape.q_heads, shape.head_dim_v});
+  step.q_lens = q_lens;
+  step.kv_lens = kv_lens;
+  step.q_start = q_start;
+  step.tables.pages = pages.data();
+}
+
+/// Runs `sampled` on `reference`; returns the seconds it took.
+double run_reference(const AttentionShape& shape, StepTensors& tensors, int copy,
+                     SampledStep& sampled, const Backend& reference, int threads) {
+  const auto plan = reference.plan(shape, sampled.step, {.threads = threads});
+  const auto binding = reference.bind(shape, tensors.kv(copy), KvLayout::paged);
+  sampled.workspace = Buffer(plan->workspace_bytes());
+  RunArgs args = tensors.args(copy);
+  args.kv = binding.get();
+  args.workspace = sampled.workspace.data();
+  args.q = nullptr;
+  args.out = nullptr;
+  const auto start = std::chrono::steady_clock::now();
+  plan->run(args);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double sampled_flops(const AttentionShape& shape, const SampledStep& sampled) {
+  std::vector<RequestLengths> requests;
+  for (std::size_t i = 0; i < sampled.q_lens.size(); ++i)
+    requests.push_back({1, sampled.kv_lens[i], sampled.q_start[i]});
+  return attention_work(shape, requests).flops;
+}
+
+/// The first request whose sampled rows are too far from the exact ones.
+std::string compare(const AttentionShape& shape, const Workload& workload, const Buffer& out,
+                    const std::vector<SampledRow>& rows, const SampledStep& exact) {
+  const std::int64_t width = static_cast<std::int64_t>(shape.q_heads) * shape.head_dim_v;
+  const std::vector<std::int64_t> first = first_tokens(workload);
+  const double bound = error_bound(shape);
+  for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+    double error = 0.0;
+    double norm = 0.0;
+    for (; end < rows.size() && rows[end].request == rows[begin].request; ++end) {
+      const std::int64_t token = first[static_cast<std::size_t>(rows[end].request)] + rows[end].row;
+      for (std::int64_t i = 0; i < width; ++i) {
+        const double want = exact.out.as<float>()[static_cast<std::int64_t>(end) * width + i];
+        const double have = load(out, shape.out_type(), token * width + i);
+        error += (have - want) * (have - want);
+        norm += want * want;
+      }
+    }
+    // Written so that NaN fails, and so does anything but 0 where the exact rows are 0.
+    if (!(std::sqrt(error) <= bound * std::sqrt(norm)))
+      return concat("wrong: request ", rows[begin].request, " is off by ", std::sqrt(error / norm),
+                    " of its norm in ", end - begin, " sampled rows; the bound is ", bound);
+  }
+  return {};
+}
+
+}  // namespace
+
+double error_bound(const AttentionShape& shape) {
+  if (shape.q_type == DType::f8e4m3) return 4e-2;
+  return std::max(type_bound(shape.q_type), type_bound(shape.kv_type));
+}
+
+std::vector<SampledRow> sample_rows(const AttentionShape& shape, const Workload& workload,
+                                    double flops, std::uint64_t seed) {
+  const double flops_a_row = 2.0 * shape.q_heads * (shape.head_dim_qk + shape.head_dim_v) *
+                             static_cast<double>(workload.longest_kv());
+  const auto wanted = std::min(static_cast<std::size_t>(std::clamp(flops / flops_a_row, 2.0, 64.0)),
+                               static_cast<std::size_t>(workload.tokens()));
+  const auto longest =
+      std::max_element(workload.kv_lens.begin(), workload.kv_lens.end()) - workload.kv_lens.begin();
+  std::set<std::pair<std::int64_t, std::int32_t>> rows;
+  rows.emplace(longest, 0);
+  rows.emplace(longest, workload.q_lens[static_cast<std::size_t>(longest)] - 1);
+  std::mt19937_64 random(seed);
+  while (rows.size() < wanted) {
+    const std::size_t request = random() % workload.q_lens.size();
+    const auto q_len = static_cast<std::uint64_t>(workload.q_lens[request]);
+    rows.emplace(request, static_cast<std::int32_t>(random() % q_len));
+  }
+  std::vector<SampledRow> sampled;
+  for (const auto& [request, row] : rows) sampled.push_back({request, row});
+  return sampled;
+}
+
+CheckResult check_rows(const AttentionShape& shape, const Workload& workload, StepTensors& tensors,
+                       int copy, const std::vector<SampledRow>& rows, const Backend& reference,
+                       int threads) {
+  SampledStep exact(shape, workload, tensors, copy, rows);
+  const double seconds = run_reference(shape, tensors, copy, exact, reference, threads);
+  CheckResult result{.failure = {}, .reference_flops_per_s = sampled_flops(shape, exact) / seconds};
+  if (const std::int64_t nans = count_nans(tensors.out(copy), shape.out_type()); nans > 0)
+    result.failure = concat("wrong: ", nans, " outputs are NaN or were not written");
+  else
+    result.failure = compare(shape, workload, tensors.out(copy), rows, exact);
+  return result;
+}
+
+}  // namespace headwise::bench

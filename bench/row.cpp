@@ -1,0 +1,75 @@
+#include "bench/row.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace headwise::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json tera(const std::optional<double>& flops) {
+  return flops ? Json(*flops / 1e12) : Json(nullptr);
+}
+
+}  // namespace
+
+bool BenchReport::is_void() const {
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const Row& row) { return row.fraction_peak.value_or(0.0) > 1.0; });
+}
+
+Json to_json(const Row& row) {
+  return {{"suite", row.suite},
+          {"backend", row.backend},
+          {"kernel_row", text_or_null(row.kernel_row)},
+          {"device", row.device},
+          {"shape", row.shape},
+          {"batch", row.batch},
+          {"q_len", row.q_len},
+          {"kv_len", row.kv_len},
+          {"new_tokens", row.new_tokens},
+          {"lens", row.lens},
+          {"page", or_null(row.page)},
+          {"protocol", row.protocol},
+          {"sm_mhz", or_null(row.sm_mhz)},
+          {"ms", or_null(row.ms)},
+          {"ms_min", or_null(row.ms_min)},
+          {"ms_max", or_null(row.ms_max)},
+          {"tflops", or_null(row.tflops)},
+          {"gbps", or_null(row.gbps)},
+          {"limit", row.limit},
+          {"fraction", or_null(row.fraction)},
+          {"fraction_peak", or_null(row.fraction_peak)},
+          {"workspace_bytes", or_null(row.workspace_bytes)},
+          {"peer", row.peer},
+          {"goal", or_null(row.goal)},
+          {"note", text_or_null(row.note)}};
+}
+
+Json to_json(const BenchReport& report) {
+  const MachineLimits& limits = report.limits;
+  Json rows = Json::array();
+  for (const Row& row : report.rows) rows.push_back(to_json(row));
+  return {{"device",
+           {{"name", report.device.name},
+            {"instruction_sets", report.device.instruction_sets},
+            {"threads", report.device.threads},
+            {"memory_bytes", report.device.memory_bytes}}},
+          {"limits",
+           {{"read_gbps", limits.read_bytes_per_s / 1e9},
+            {"f32_product_tflops", limits.f32_product / 1e12},
+            {"f32_fma_tflops", limits.f32_fma / 1e12},
+            {"bf16_product_tflops", tera(limits.bf16_product)},
+            {"bf16_dot_tflops", tera(limits.bf16_dot)}}},
+          {"rows", rows}};
+}
+
+}  // namespace headwise::bench

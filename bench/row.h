@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/probes.h"
+
+namespace headwise::bench {
+
+/// One line of a bench: a backend at a workload. The fields are those of the JSON, whose absent
+/// values are null.
+struct Row {
+  std::string suite;
+  std::string backend;
+  std::string kernel_row;  ///< of the backend's table; empty where it cannot
+  std::string device;
+  std::string shape;
+  std::int64_t batch = 0;            ///< requests in the step
+  std::int64_t q_len = 0;            ///< new tokens of the request with most
+  std::int64_t kv_len = 0;           ///< keys of the request with most
+  std::int64_t new_tokens = 0;       ///< of all requests
+  std::string lens;                  ///< even, zipf, one-long or a file
+  std::optional<std::int64_t> page;  ///< tokens
+  std::string protocol;
+  std::optional<double> sm_mhz;              ///< of a GPU
+  std::optional<double> ms, ms_min, ms_max;  ///< median and range of one call; absent: not timed
+  std::optional<double> tflops, gbps;        ///< by the median
+  std::string limit;                         ///< "compute" or "bandwidth"
+  std::optional<double> fraction;       ///< of the run's best matrix product or read; may pass 1
+  std::optional<double> fraction_peak;  ///< of the physical peak; above 1 the run is void
+  std::optional<std::int64_t> workspace_bytes;
+  bool peer = false;
+  std::optional<double> goal;
+  std::string note;
+};
+
+/// What a row was measured on.
+struct DeviceInfo {
+  std::string name;
+  std::string instruction_sets;
+  int threads = 0;
+  std::int64_t memory_bytes = 0;
+};
+
+struct BenchReport {
+  DeviceInfo device;
+  MachineLimits limits;
+  std::vector<Row> rows;
+  bool wrong = false;        ///< a row failed its check
+  bool interrupted = false;  ///< rows are missing or short
+  /// A row passed a physical peak, so the run's probes or clock were disturbed.
+  bool is_void() const;
+};
+
+nlohmann::ordered_json to_json(const Row& row);
+/// {"device": ..., "limits": {...}, "rows": [...]}.
+nlohmann::ordered_json to_json(const BenchReport& report);
+
+}  // namespace headwise::bench

@@ -1,0 +1,99 @@
+#include "bench/workload.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+
+#include "core/check.h"
+
+namespace headwise::bench {
+namespace {
+
+constexpr std::array<std::string_view, 4> kSuites{"prefill", "append", "decode", "mixed"};
+constexpr std::int64_t kMixedChunk = 2048;
+
+std::int32_t length(std::int64_t tokens) {
+  check(tokens <= std::numeric_limits<std::int32_t>::max(), "a request of ", tokens,
+        " tokens is longer than 2^31 - 1");
+  return static_cast<std::int32_t>(tokens);
+}
+
+void add(Workload& workload, std::int64_t q_len, std::int64_t kv_len) {
+  workload.q_lens.push_back(length(q_len));
+  workload.kv_lens.push_back(length(kv_len));
+}
+
+Workload make_workload(Suite suite, const Lens& lens, const std::vector<std::int64_t>& contexts,
+                       std::int64_t new_tokens) {
+  Workload workload{.suite = suite, .lens = lens.name, .q_lens = {}, .kv_lens = {}};
+  if (suite == Suite::mixed) {
+    const std::int64_t longest = *std::max_element(contexts.begin(), contexts.end());
+    const std::int64_t chunk = std::min(kMixedChunk, longest);
+    add(workload, chunk, chunk);
+  }
+  for (const std::int64_t context : contexts) {
+    if (suite == Suite::prefill) add(workload, context, context);
+    if (suite == Suite::append) add(workload, new_tokens, context + new_tokens);
+    if (suite == Suite::decode || suite == Suite::mixed) add(workload, 1, context);
+  }
+  return workload;
+}
+
+}  // namespace
+
+std::string_view name_of(Suite suite) { return kSuites[static_cast<std::size_t>(suite)]; }
+
+Suite parse_suite(std::string_view name) {
+  const auto* found = std::find(kSuites.begin(), kSuites.end(), name);
+  if (found == kSuites.end())
+    throw Error(ErrorCode::unknown_name,
+                concat("unknown suite '", name, "'; there are prefill, append, decode, mixed"));
+  return static_cast<Suite>(found - kSuites.begin());
+}
+
+std::int64_t Workload::tokens() const {
+  return std::accumulate(q_lens.begin(), q_lens.end(), std::int64_t{0});
+}
+
+std::int32_t Workload::longest_q() const { return *std::max_element(q_lens.begin(), q_lens.end()); }
+
+std::int32_t Workload::longest_kv() const {
+  return *std::max_element(kv_lens.begin(), kv_lens.end());
+}
+
+StepBatch Workload::lengths() const {
+  StepBatch step;
+  step.q_lens = q_lens;
+  step.kv_lens = kv_lens;
+  return step;
+}
+
+std::vector<RequestLengths> Workload::requests() const {
+  std::vector<RequestLengths> requests(q_lens.size());
+  for (std::size_t r = 0; r < requests.size(); ++r)
+    requests[r] = {.q_len = q_lens[r], .kv_len = kv_lens[r], .q_start = {}};
+  return requests;
+}
+
+std::string to_string(const Workload& workload) {
+  return concat(name_of(workload.suite), " q ", workload.longest_q(), " kv ", workload.longest_kv(),
+                " batch ", workload.q_lens.size());
+}
+
+std::vector<Workload> make_workloads(Suite suite, const WorkloadOptions& options) {
+  const bool listed = options.lens.kind == Lens::Kind::listed;
+  const std::vector<std::int64_t> contexts =
+      listed ? std::vector<std::int64_t>{0} : options.contexts;
+  const std::vector<std::int64_t> news =
+      takes_new_tokens(suite) ? options.new_tokens : std::vector<std::int64_t>{1};
+  std::vector<Workload> workloads;
+  for (const std::int64_t context : contexts) {
+    const auto lengths = context_lengths(options.lens, context, options.batch, options.seed);
+    for (const std::int64_t new_tokens : news)
+      workloads.push_back(make_workload(suite, options.lens, lengths, new_tokens));
+  }
+  return workloads;
+}
+
+}  // namespace headwise::bench

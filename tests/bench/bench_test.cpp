@@ -1,0 +1,161 @@
+#include "bench/bench.h"
+
+#include <gtest/gtest.h>
+
+#include "cpu/reference.h"
+#include "cpu/standard.h"
+#include "headwise/error.h"
+#include "tests/bench/fake_backends.h"
+
+namespace headwise::bench {
+namespace {
+
+using Fault = FakeBackend::Fault;
+
+BenchOptions short_options() {
+  BenchOptions options;
+  options.suites = {Suite::decode};
+  options.shape = parse_shape_spec("q4:kv2:d16");
+  options.workload.contexts = {64};
+  options.threads = 1;
+  options.timing = {.warm_up_s = 0.0, .measure_s = 0.001, .least_calls = 2};
+  options.probes = {.seconds = 0.005, .read_bytes = 4 << 20, .product_size = 64};
+  options.check_flops = 1e6;
+  options.rotate_bytes = 1 << 20;
+  return options;
+}
+
+/// `backend` is preferred to the real ones.
+BenchReport run_with(const FakeBackend& backend, const BenchOptions& options) {
+  const Registry registry({&backend, &standard_backend(), &reference_backend()});
+  return run_bench(options, registry, this_machine());
+}
+
+TEST(RunBench, PutsStandardBesideTheChosenBackend) {
+  const FakeBackend backend("fake", Fault::none);
+  BenchOptions options = short_options();
+  options.suites = {Suite::prefill, Suite::append, Suite::decode, Suite::mixed};
+  const BenchReport report = run_with(backend, options);
+  ASSERT_EQ(report.rows.size(), 8U);
+  EXPECT_FALSE(report.wrong);
+  EXPECT_FALSE(report.interrupted);
+  for (std::size_t i = 0; i < report.rows.size(); ++i) {
+    const Row& row = report.rows[i];
+    EXPECT_EQ(row.backend, i % 2 == 0 ? "fake" : "standard");
+    EXPECT_EQ(row.suite, name_of(options.suites[i / 2]));
+    EXPECT_EQ(row.page, i % 2 == 0 ? 8 : 16);  // what each prefers
+    ASSERT_TRUE(row.ms) << row.note;
+    EXPECT_LE(*row.ms_min, *row.ms);
+    EXPECT_LE(*row.ms, *row.ms_max);
+    EXPECT_GT(*row.fraction, 0.0);
+    EXPECT_FALSE(row.kernel_row.empty());
+  }
+  EXPECT_EQ(report.rows[2].q_len, 64);
+  EXPECT_EQ(report.rows[2].kv_len, 128);
+}
+
+TEST(RunBench, AWrongRowHasNoTime) {
+  for (const Fault fault : {Fault::last_row, Fault::unwritten}) {
+    const FakeBackend backend("fake", fault);
+    const BenchReport report = run_with(backend, short_options());
+    ASSERT_EQ(report.rows.size(), 2U);
+    EXPECT_TRUE(report.wrong);
+    EXPECT_FALSE(report.rows[0].ms);
+    EXPECT_FALSE(report.rows[0].tflops);
+    EXPECT_FALSE(report.rows[0].fraction);
+    EXPECT_EQ(report.rows[0].note.substr(0, 6), "wrong:") << report.rows[0].note;
+    EXPECT_TRUE(report.rows[1].ms);
+  }
+}
+
+TEST(RunBench, AWorkspaceThatDoesNotFitIsANote) {
+  const FakeBackend backend("fake", Fault::no_memory);
+  const BenchReport report = run_with(backend, short_options());
+  ASSERT_EQ(report.rows.size(), 2U);
+  EXPECT_FALSE(report.rows[0].ms);
+  EXPECT_NE(report.rows[0].note.find("1048576.0 TiB"), std::string::npos) << report.rows[0].note;
+  EXPECT_FALSE(report.wrong);
+}
+
+TEST(RunBench, TensorsThatDoNotFitAreANote) {
+  const FakeBackend backend("fake", Fault::none);
+  BenchOptions options = short_options();
+  options.workload.contexts = {1 << 30};
+  options.workload.batch = 64;
+  const BenchReport report = run_with(backend, options);
+  ASSERT_EQ(report.rows.size(), 2U);
+  for (const Row& row : report.rows) {
+    EXPECT_FALSE(row.ms);
+    EXPECT_NE(row.note.find("q, K, V and out need"), std::string::npos) << row.note;
+  }
+}
+
+TEST(RunBench, SaysThatStandardIsChosenAndAddsReference) {
+  const FakeBackend backend("fake", Fault::refuses);
+  const BenchReport report = run_with(backend, short_options());
+  ASSERT_EQ(report.rows.size(), 2U);
+  EXPECT_EQ(report.rows[0].backend, "standard");
+  EXPECT_NE(report.rows[0].note.find("chosen"), std::string::npos);
+  EXPECT_EQ(report.rows[1].backend, "reference");
+  EXPECT_TRUE(report.rows[1].ms);
+}
+
+TEST(RunBench, AForcedBackendRunsAlone) {
+  const FakeBackend backend("fake", Fault::none);
+  BenchOptions options = short_options();
+  options.backend = "reference";
+  const BenchReport report = run_with(backend, options);
+  ASSERT_EQ(report.rows.size(), 1U);
+  EXPECT_EQ(report.rows[0].backend, "reference");
+}
+
+TEST(RunBench, AForcedBackendThatCannotIsAnError) {
+  const FakeBackend backend("fake", Fault::refuses);
+  BenchOptions options = short_options();
+  options.backend = "fake";
+  try {
+    run_with(backend, options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::not_possible);
+    EXPECT_NE(std::string(error.what()).find("told to refuse"), std::string::npos);
+  }
+}
+
+TEST(RunBench, GraphsFailBeforeAnythingIsMeasured) {
+  const FakeBackend backend("fake", Fault::none);
+  BenchOptions options = short_options();
+  options.timing.protocol = Protocol::graph;
+  options.progress = [](std::string_view line) { ADD_FAILURE() << line; };
+  EXPECT_THROW(run_with(backend, options), Error);
+}
+
+TEST(RunBench, EndsWithTheRowsSoFar) {
+  const FakeBackend backend("fake", Fault::none);
+  BenchOptions options = short_options();
+  options.suites = {Suite::decode, Suite::append};
+  bool append = false;
+  options.progress = [&](std::string_view line) {
+    append = append || line.find("append") != std::string_view::npos;
+  };
+  options.stop = [&] { return append; };
+  const BenchReport report = run_with(backend, options);
+  EXPECT_TRUE(report.interrupted);
+  ASSERT_EQ(report.rows.size(), 2U);
+  EXPECT_EQ(report.rows[1].suite, "decode");
+  EXPECT_TRUE(report.rows[1].ms);
+}
+
+TEST(RunBench, ProbesMeasureSomething) {
+  const MachineLimits limits =
+      measure_limits(this_machine(), 1, short_options().probes, [](std::string_view) {});
+  EXPECT_GT(limits.read_bytes_per_s, 1e8);
+  EXPECT_GT(limits.f32_fma, 1e8);
+  EXPECT_GT(limits.f32_product, 1e6);
+  EXPECT_EQ(limits.bf16_dot.has_value(), this_machine().cpu.avx512_bf16);
+  EXPECT_EQ(limits.bf16_product.has_value(), limits.bf16_dot.has_value());
+  EXPECT_GE(*limits.hardware().bf16.peak, limits.f32_fma);
+}
+
+}  // namespace
+}  // namespace headwise::bench

@@ -1,0 +1,54 @@
+#include "tests/bench/fake_backends.h"
+
+#include "bench/buffer.h"
+#include "core/number_formats.h"
+#include "cpu/reference.h"
+
+namespace headwise::bench {
+namespace {
+
+class FakePlan final : public Plan {
+ public:
+  FakePlan(std::string_view backend, const Problem& problem, const Support& support,
+           FakeBackend::Fault fault)
+      : Plan(backend, support.row, problem.shape, problem.extent), fault_(fault) {
+    if (fault == FakeBackend::Fault::no_memory) set_workspace_bytes(std::int64_t{1} << 60);
+  }
+
+  void run(const RunArgs& args) override {
+    RunArgs inner = args;
+    inner.workspace = workspace_.data();
+    // All of it is BF16 in these tests; the last element belongs to the last head and token.
+    auto* out = static_cast<std::uint16_t*>(args.out);
+    const std::int64_t count = step().out.sizes[0] * step().out.sizes[1] * step().out.sizes[2];
+    const std::uint16_t before = out[count - 1];
+    reference_->run(inner);
+    if (fault_ == FakeBackend::Fault::unwritten) out[count - 1] = before;
+    if (fault_ == FakeBackend::Fault::last_row)
+      for (std::int64_t i = count - shape().head_dim_v; i < count; ++i)
+        out[i] = float_to_bf16(1.05F * bf16_to_float(out[i]));
+  }
+
+ private:
+  void take(const StepBatch& step) override {
+    reference_ = reference_backend().plan(shape(), step);
+    workspace_ = Buffer(reference_->workspace_bytes());
+  }
+
+  FakeBackend::Fault fault_;
+  std::unique_ptr<Plan> reference_;
+  Buffer workspace_;
+};
+
+}  // namespace
+
+Support FakeBackend::explain(const Problem&, const Machine&) const {
+  if (fault_ == Fault::refuses) return Support::no("it was told to refuse");
+  return Support::yes("row 0 (fake)");
+}
+
+std::unique_ptr<Plan> FakeBackend::make_plan(const Problem& problem, const Support& support) const {
+  return std::make_unique<FakePlan>(name_, problem, support, fault_);
+}
+
+}  // namespace headwise::bench

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+#include "headwise/backend.h"
+
+namespace headwise::bench {
+
+/// A backend that computes as `reference` does, and then spoils it.
+class FakeBackend final : public Backend {
+ public:
+  enum class Fault {
+    none,
+    last_row,   ///< the last query head of the last new token is off by 5%
+    unwritten,  ///< one element is left as it was
+    refuses,    ///< explain() says no
+    no_memory,  ///< its workspace is larger than any machine
+  };
+
+  FakeBackend(const char* name, Fault fault) : name_(name), fault_(fault) {}
+
+  std::string_view name() const override { return name_; }
+  DeviceType device_type() const override { return DeviceType::cpu; }
+  Support explain(const Problem& problem, const Machine& machine) const override;
+  std::string_view drawback(const Machine&) const override { return "made for tests"; }
+  std::vector<int> preferred_page_sizes(const AttentionShape&) const override { return {8}; }
+
+ protected:
+  std::unique_ptr<Plan> make_plan(const Problem& problem, const Support& support) const override;
+
+ private:
+  const char* name_;
+  Fault fault_;
+};
+
+}  // namespace headwise::bench

@@ -1,0 +1,88 @@
+#include "bench/row.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/table.h"
+
+namespace headwise::bench {
+namespace {
+
+std::vector<std::string> keys(const nlohmann::ordered_json& json) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : json.items()) names.push_back(name);
+  return names;
+}
+
+/// The command line's contract: scripts depend on these names.
+const std::vector<std::string> kFields{
+    "suite",         "backend",         "kernel_row", "device",     "shape",
+    "batch",         "q_len",           "kv_len",     "new_tokens", "lens",
+    "page",          "protocol",        "sm_mhz",     "ms",         "ms_min",
+    "ms_max",        "tflops",          "gbps",       "limit",      "fraction",
+    "fraction_peak", "workspace_bytes", "peer",       "goal",       "note"};
+
+BenchReport report() {
+  BenchReport report;
+  report.device = {
+      .name = "A processor", .instruction_sets = "AVX2", .threads = 2, .memory_bytes = 1 << 30};
+  report.limits = {.threads = 2,
+                   .read_bytes_per_s = 4e10,
+                   .f32_product = 4e11,
+                   .f32_fma = 5e11,
+                   .bf16_product = {},
+                   .bf16_dot = {}};
+  Row timed;
+  timed.suite = "decode";
+  timed.backend = "standard";
+  timed.kernel_row = "row 1";
+  timed.limit = "bandwidth";
+  timed.page = 16;
+  timed.ms = 1.5;
+  timed.fraction = 0.75;
+  timed.workspace_bytes = 3 << 20;
+  Row refused;
+  refused.suite = "decode";
+  refused.backend = "other";
+  refused.note = "it cannot";
+  report.rows = {timed, refused};
+  return report;
+}
+
+TEST(RowJson, HasTheFieldsOfTheContractAndNoOthers) {
+  EXPECT_EQ(keys(to_json(Row{})), kFields);
+  EXPECT_EQ(keys(to_json(report())), (std::vector<std::string>{"device", "limits", "rows"}));
+}
+
+TEST(RowJson, WhatIsAbsentIsNull) {
+  const auto json = to_json(report());
+  EXPECT_EQ(json["rows"][0]["ms"], 1.5);
+  EXPECT_EQ(json["rows"][0]["page"], 16);
+  EXPECT_EQ(json["rows"][0]["peer"], false);
+  for (const char* name : {"sm_mhz", "goal", "fraction_peak", "note"})
+    EXPECT_TRUE(json["rows"][0][name].is_null()) << name;
+  for (const char* name : {"kernel_row", "ms", "tflops", "gbps", "fraction", "workspace_bytes"})
+    EXPECT_TRUE(json["rows"][1][name].is_null()) << name;
+  EXPECT_EQ(json["rows"][1]["note"], "it cannot");
+  EXPECT_EQ(json["limits"]["read_gbps"], 40.0);
+  EXPECT_TRUE(json["limits"]["bf16_dot_tflops"].is_null());
+}
+
+TEST(Table, ShowsEveryRowAndWhyOneHasNoTime) {
+  const std::string text = format_table(report());
+  for (const char* part :
+       {"A processor", "40.0 GB/s", "standard", "1.500", "0.75", "3.0 MiB", "other", "it cannot"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
+TEST(Report, IsVoidAboveThePhysicalPeak) {
+  BenchReport some = report();
+  some.rows[0].fraction = 1.2;  // no ceiling
+  EXPECT_FALSE(some.is_void());
+  some.rows[0].fraction_peak = 1.01;
+  EXPECT_TRUE(some.is_void());
+}
+
+}  // namespace
+}  // namespace headwise::bench

@@ -1,0 +1,104 @@
+#include "bench/step_tensors.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "attention/shape_spec.h"
+#include "bench/random_fill.h"
+#include "core/number_formats.h"
+
+namespace headwise::bench {
+namespace {
+
+Workload ragged() {
+  return {.suite = Suite::mixed, .lens = "test", .q_lens = {5, 1}, .kv_lens = {5, 37}};
+}
+
+TEST(StepTensorsTest, MakesAValidStepOfEveryFormat) {
+  for (const char* text :
+       {"q4:kv2:d16", "q4:kv2:d16:f32", "q4:kv2:d16:f16", "q4:kv2:d16:f8", "q4:kv2:d16:i8",
+        "q4:kv2:d16:f8p", "q4:kv1:d24:v16:mla", "q4:kv2:d16:v8:sinks:w7"}) {
+    const AttentionShape shape = parse_shape_spec(text).shape;
+    StepTensors tensors(shape, ragged(), 16, 2, 3);
+    EXPECT_NO_THROW(validate(shape, tensors.step())) << text;
+    EXPECT_NO_THROW(validate(shape, tensors.kv(1), KvLayout::paged)) << text;
+    EXPECT_EQ(tensors.args(0).sinks != nullptr, shape.sinks);
+  }
+}
+
+TEST(StepTensorsTest, PagesAreShuffledAndUsedOnce) {
+  const AttentionShape shape = parse_shape_spec("q1:kv1:d8").shape;
+  Workload workload = ragged();
+  workload.kv_lens = {5, 997};
+  const StepTensors tensors(shape, workload, 4, 1, 3);
+  std::set<std::int32_t> seen{tensors.table(0)[0], tensors.table(0)[1]};
+  bool ordered = true;
+  for (int i = 0; i < 250; ++i) {
+    EXPECT_TRUE(seen.insert(tensors.table(1)[i]).second);
+    ordered = ordered && (i == 0 || tensors.table(1)[i] > tensors.table(1)[i - 1]);
+  }
+  EXPECT_EQ(*seen.begin(), 0);
+  EXPECT_EQ(*seen.rbegin(), 251);
+  EXPECT_FALSE(ordered);
+  EXPECT_EQ(tensors.table(0)[2], -1);  // past the request's last page
+}
+
+TEST(StepTensorsTest, CopiesDifferAndSeedsRepeat) {
+  const AttentionShape shape = parse_shape_spec("q4:kv2:d16").shape;
+  const StepTensors one(shape, ragged(), 16, 2, 3);
+  const StepTensors same(shape, ragged(), 16, 2, 3);
+  const StepTensors other(shape, ragged(), 16, 2, 4);
+  const auto equal = [](const Buffer& a, const Buffer& b) {
+    return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size())) == 0;
+  };
+  EXPECT_TRUE(equal(one.q(1), same.q(1)));
+  EXPECT_FALSE(equal(one.q(0), one.q(1)));
+  EXPECT_FALSE(equal(one.q(0), other.q(0)));
+}
+
+TEST(StepTensorsTest, PoisonIsNaNInEveryOutputType) {
+  for (const char* text : {"q4:kv2:d16", "q4:kv2:d16:f32", "q4:kv2:d16:f16"}) {
+    const AttentionShape shape = parse_shape_spec(text).shape;
+    StepTensors tensors(shape, ragged(), 16, 1, 3);
+    tensors.poison(0);
+    const auto* floats = tensors.out(0).as<float>();
+    const auto* halves = tensors.out(0).as<std::uint16_t>();
+    const float value = shape.out_type() == DType::f32   ? floats[5]
+                        : shape.out_type() == DType::f16 ? f16_to_float(halves[5])
+                                                         : bf16_to_float(halves[5]);
+    EXPECT_TRUE(std::isnan(value)) << text;
+  }
+}
+
+TEST(StepTensorsTest, BytesAreThoseOfTheTensors) {
+  const AttentionShape shape = parse_shape_spec("q4:kv2:d16:i8").shape;
+  // 6 new tokens of q and out; 1 + 3 pages of 16 slots, 2 heads: codes and scales of K and V.
+  EXPECT_EQ(bytes_a_copy(shape, ragged(), 16), 2 * 6 * 4 * 16 * 2 + 4 * 16 * 2 * 2 * (16 + 4));
+}
+
+TEST(RandomFill, IsNormalWhateverTheType) {
+  constexpr std::int64_t kCount = 100'000;
+  Buffer buffer(kCount * 4);
+  for (const DType type : {DType::f32, DType::bf16, DType::f8e4m3, DType::i8}) {
+    fill_normal(buffer, type, kCount, 11);
+    double sum = 0.0;
+    double squares = 0.0;
+    for (std::int64_t i = 0; i < kCount; ++i) {
+      double value = 0.0;
+      if (type == DType::f32) value = buffer.as<float>()[i];
+      if (type == DType::bf16) value = bf16_to_float(buffer.as<std::uint16_t>()[i]);
+      if (type == DType::f8e4m3) value = e4m3_to_float(buffer.as<std::uint8_t>()[i]);
+      if (type == DType::i8) value = buffer.as<std::int8_t>()[i] / double{kInt8Units};
+      sum += value;
+      squares += value * value;
+    }
+    EXPECT_NEAR(sum / kCount, 0.0, 0.02) << name_of(type);
+    EXPECT_NEAR(squares / kCount, 1.0, 0.03) << name_of(type);
+  }
+}
+
+}  // namespace
+}  // namespace headwise::bench

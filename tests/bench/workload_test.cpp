@@ -1,0 +1,142 @@
+#include "bench/workload.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "bench/sizes.h"
+#include "headwise/error.h"
+
+namespace headwise::bench {
+namespace {
+
+using Lengths = std::vector<std::int32_t>;
+
+std::string error_of(const std::function<void()>& call, ErrorCode code) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+/// A file that is gone at the end of the test.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& text) : path_(testing::TempDir() + "headwise_lens") {
+    std::ofstream(path_) << text;
+  }
+  ~TemporaryFile() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(Sizes, TakeKAndMAs1024s) {
+  EXPECT_EQ(parse_size("1"), 1);
+  EXPECT_EQ(parse_size("4k"), 4096);
+  EXPECT_EQ(parse_size("1m"), 1 << 20);
+  EXPECT_EQ(parse_sizes("4k,32k,7"), (std::vector<std::int64_t>{4096, 32768, 7}));
+}
+
+TEST(Sizes, RefuseWhatIsNone) {
+  for (const char* text : {"", "k", "0", "-4k", "4kk", "4.5k", " 4", "4 ", "3000m", "9999999999"})
+    EXPECT_NE(error_of([&] { parse_size(text); }, ErrorCode::invalid_input).find(text),
+              std::string::npos);
+  for (const char* text : {"", ",", "4k,", ",4k", "4k,,8k"})
+    error_of([&] { parse_sizes(text); }, ErrorCode::invalid_input);
+}
+
+TEST(Workloads, PrefillHasNothingCached) {
+  const auto all = make_workloads(Suite::prefill, {.contexts = {16, 32}, .batch = 2});
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1].q_lens, (Lengths{32, 32}));
+  EXPECT_EQ(all[1].kv_lens, (Lengths{32, 32}));
+  EXPECT_EQ(all[1].tokens(), 64);
+}
+
+TEST(Workloads, AppendComesBehindTheContext) {
+  const auto all = make_workloads(Suite::append, {.contexts = {100, 200}, .new_tokens = {8, 16}});
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_EQ(all[1].q_lens, Lengths{16});
+  EXPECT_EQ(all[1].kv_lens, Lengths{116});
+  EXPECT_EQ(all[2].kv_lens, Lengths{208});
+  EXPECT_EQ(phase_of(all[0].lengths()), Phase::append);
+}
+
+TEST(Workloads, DecodeCountsItsNewToken) {
+  const auto all = make_workloads(Suite::decode, {.contexts = {100}, .batch = 3});
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].q_lens, (Lengths{1, 1, 1}));
+  EXPECT_EQ(all[0].kv_lens, (Lengths{100, 100, 100}));
+  EXPECT_EQ(phase_of(all[0].lengths()), Phase::decode);
+}
+
+TEST(Workloads, MixedPutsAChunkBesideDecodes) {
+  const auto all = make_workloads(Suite::mixed, {.contexts = {4096, 64}, .batch = 2});
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].q_lens, (Lengths{2048, 1, 1}));
+  EXPECT_EQ(all[0].kv_lens, (Lengths{2048, 4096, 4096}));
+  EXPECT_EQ(all[1].kv_lens, (Lengths{64, 64, 64}));
+  EXPECT_EQ(phase_of(all[0].lengths()), Phase::mixed);
+}
+
+TEST(Workloads, RefuseRequestsPast31Bits) {
+  const std::string text =
+      error_of([] { make_workloads(Suite::append, {.contexts = {2147483647}, .new_tokens = {1}}); },
+               ErrorCode::invalid_input);
+  EXPECT_NE(text.find("2147483648"), std::string::npos) << text;
+}
+
+TEST(Workloads, UnknownSuiteNamesTheSuites) {
+  const std::string text = error_of([] { parse_suite("decoed"); }, ErrorCode::unknown_name);
+  for (const char* name : {"decoed", "prefill", "append", "decode", "mixed"})
+    EXPECT_NE(text.find(name), std::string::npos) << text;
+  EXPECT_EQ(parse_suite("mixed"), Suite::mixed);
+}
+
+TEST(LensTest, OneLongAndZipf) {
+  const auto one = context_lengths(parse_lens("one-long"), 128 * 1024, 4, 0);
+  EXPECT_EQ(one, (std::vector<std::int64_t>{128 * 1024, 1024, 1024, 1024}));
+  const auto zipf = context_lengths(parse_lens("zipf"), 128 * 1024, 2000, 7);
+  EXPECT_EQ(zipf, context_lengths(parse_lens("zipf"), 128 * 1024, 2000, 7));
+  EXPECT_NE(zipf, context_lengths(parse_lens("zipf"), 128 * 1024, 2000, 8));
+  for (const std::int64_t length : zipf) {
+    EXPECT_EQ(length % 1024, 0);
+    EXPECT_GE(length, 1024);
+    EXPECT_LE(length, 128 * 1024);
+  }
+  // In proportion to 1 / k, k = 1 has 1 / H(128) = 18% of them.
+  const auto shortest = std::count(zipf.begin(), zipf.end(), 1024);
+  EXPECT_NEAR(static_cast<double>(shortest) / 2000.0, 0.184, 0.04);
+}
+
+TEST(LensTest, ReadsAFile) {
+  const TemporaryFile file("# contexts\n4k\n\n  17 # odd\n1k\n");
+  const Lens lens = parse_lens(file.path());
+  EXPECT_EQ(lens.name, file.path());
+  const auto all = make_workloads(Suite::decode, {.contexts = {8, 16}, .batch = 9, .lens = lens});
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].kv_lens, (Lengths{4096, 17, 1024}));
+}
+
+TEST(LensTest, RefusesBadFilesAndNames) {
+  const std::string missing = error_of([] { parse_lens("zpif"); }, ErrorCode::unknown_name);
+  for (const char* name : {"zpif", "even", "zipf", "one-long"})
+    EXPECT_NE(missing.find(name), std::string::npos) << missing;
+  error_of([] { parse_lens(testing::TempDir()); }, ErrorCode::unknown_name);
+  const TemporaryFile bad("4k\n4x\n");
+  const std::string line = error_of([&] { parse_lens(bad.path()); }, ErrorCode::invalid_input);
+  EXPECT_NE(line.find("line 2"), std::string::npos) << line;
+  const TemporaryFile none("# nothing\n");
+  error_of([&] { parse_lens(none.path()); }, ErrorCode::invalid_input);
+}
+
+}  // namespace
+}  // namespace headwise::bench
