@@ -16,6 +16,7 @@ struct Avx2 {
   static constexpr int kRows = 6;  // 6 x 2 sums, 2 operands and a broadcast: 15 of 16 registers
   static constexpr int kColumns = 2;
   static constexpr bool kPairs = false;
+  static constexpr bool kMatrixTiles = false;
 
   static F zero() { return _mm256_setzero_ps(); }
   static F set(float x) { return _mm256_set1_ps(x); }

@@ -16,6 +16,7 @@ struct Avx512 {
   static constexpr int kRows = 6;  // 6 x 4 sums, 4 operands and a broadcast fill the 32 registers
   static constexpr int kColumns = 4;
   static constexpr bool kPairs = false;
+  static constexpr bool kMatrixTiles = false;
 
   static __mmask16 first_lanes(int n) {
     return n >= 16  ? __mmask16{0xffff}

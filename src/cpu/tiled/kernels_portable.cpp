@@ -14,6 +14,7 @@ struct Portable {
   static constexpr int kRows = 4;
   static constexpr int kColumns = 2;
   static constexpr bool kPairs = false;
+  static constexpr bool kMatrixTiles = false;
 
   template <class Function>
   static F each(Function&& function) {

@@ -5,7 +5,9 @@
 // older code. Algorithm: online softmax over tiles of keys (Milakov and Gimelshein 2018, section 3;
 // FlashAttention-2, Dao 2023, algorithm 1), the query heads of a group being rows of one tile.
 
+#include "cpu/tiled/operands.h"
 #include "cpu/tiled/tile.h"
+#include "cpu/tiled/vector_math.h"
 
 namespace headwise::tiled {
 namespace {
@@ -34,11 +36,12 @@ template <class Isa>
 struct Kernel {
   using F = typename Isa::F;
   static constexpr int kLanes = Isa::kLanes;
-  static constexpr int kPerUnit = Isa::kPairs ? 2 : 1;  // elements
-  static constexpr int kSpan = kLanes * kPerUnit;       // elements of a vector of units
-  static constexpr int kVectors = kTileKeys / kLanes;   // of a row of scores
+  static constexpr int kPerUnit = Operands<Isa>::kPerUnit;
+  static constexpr int kSpan = Operands<Isa>::kSpan;
+  static constexpr int kVectors = kTileKeys / kLanes;  // of a row of scores
   static constexpr int kFewRows = 8;  // up to here keys are multiplied as they lie, not transposed
   static constexpr int kPUnits = kTileKeys / kPerUnit;
+  static constexpr int kRowBlock = Isa::kMatrixTiles ? 32 : Isa::kRows;
 
   static std::int64_t q_stride(const TileShape& s) {
     return padded(s.head_dim_qk, kSpan) / kPerUnit;
@@ -68,9 +71,9 @@ struct Kernel {
       k_packed = take(kTileKeys * q_stride(shape));
       v_rows = take(kTileKeys * v_units(shape));
       v_packed = take(Isa::kPairs ? kPUnits * o_stride(shape) : 0);
-      s = reinterpret_cast<float*>(take(Isa::kRows * kTileKeys));
-      p = take(Isa::kRows * kPUnits);
-      correction = reinterpret_cast<float*>(take(Isa::kRows));
+      s = reinterpret_cast<float*>(take(kRowBlock * kTileKeys));
+      p = take(kRowBlock * kPUnits);
+      correction = reinterpret_cast<float*>(take(kRowBlock));
     }
   };
 
@@ -78,61 +81,11 @@ struct Kernel {
     return Scratch(shape, nullptr).words;
   }
 
-  // ---- stored numbers to operands
-
-  template <Stored kType>
-  static void convert(const void* from, int count, std::uint32_t* to, std::int64_t units) {
-    for (std::int64_t u = 0; u < units; u += kLanes) {
-      const int at = static_cast<int>(u) * kPerUnit;
-      const F low = Isa::template load<kType>(from, at, count - at);
-      if constexpr (Isa::kPairs)
-        Isa::store_pairs(to + u, low,
-                         Isa::template load<kType>(from, at + kLanes, count - at - kLanes));
-      else
-        Isa::store(reinterpret_cast<float*>(to + u), low);
-    }
-  }
-
-  static void convert(Stored type, const void* from, int count, std::uint32_t* to,
-                      std::int64_t units) {
-    switch (type) {
-      case Stored::f32:
-        return convert<Stored::f32>(from, count, to, units);
-      case Stored::f16:
-        return convert<Stored::f16>(from, count, to, units);
-      case Stored::bf16:
-        return convert<Stored::bf16>(from, count, to, units);
-      case Stored::f8e4m3:
-        return convert<Stored::f8e4m3>(from, count, to, units);
-      case Stored::i8:
-        return convert<Stored::i8>(from, count, to, units);
-    }
-  }
-
   static void load_query(const TileShape& shape, const void* from, bool negate, std::uint32_t* to) {
     const std::int64_t units = q_stride(shape);
-    convert(shape.q_type, from, shape.head_dim_qk, to, units);
+    Operands<Isa>::convert(shape.q_type, from, shape.head_dim_qk, to, units);
     if (!negate) return;
     for (std::int64_t u = 0; u < units; ++u) to[u] ^= Isa::kPairs ? kSignsOfPair : kSignOfFloat;
-  }
-
-  /// Whether stored rows serve as operands as they lie: of the products' type, and without a rest.
-  static bool as_it_lies(Stored type, int head_dim) {
-    return type == (Isa::kPairs ? Stored::bf16 : Stored::f32) && head_dim % kSpan == 0;
-  }
-
-  /// Points `rows` at the tile's keys or values as operands, in the cache or converted to `copies`.
-  static void find_rows(const std::byte* const* stored, Stored type, int head_dim,
-                        std::uint32_t* copies, std::int64_t units, const std::uint32_t** rows) {
-    if (as_it_lies(type, head_dim)) {
-      for (int i = 0; i < kTileKeys; ++i)
-        rows[i] = reinterpret_cast<const std::uint32_t*>(stored[i]);
-      return;
-    }
-    for (int i = 0; i < kTileKeys; ++i) {
-      convert(type, stored[i], head_dim, copies + i * units, units);
-      rows[i] = copies + i * units;
-    }
   }
 
   static void fetch(const KeyTile* next, int key, std::int64_t k_bytes, std::int64_t v_bytes) {
@@ -142,13 +95,6 @@ struct Kernel {
   }
 
   // ---- scores
-
-  static void transpose_keys(const std::uint32_t* const* rows, std::int64_t units,
-                             std::uint32_t* packed) {
-    for (int key = 0; key < kTileKeys; key += kLanes)
-      for (std::int64_t u = 0; u < units; u += kLanes)
-        Isa::transpose(rows + key, u, packed + u * kTileKeys + key, kTileKeys);
-  }
 
   /// s[R, 64] = q[R, units] times keys, transposed: a block of R rows and a few vectors at a time
   /// stays in registers.
@@ -205,8 +151,8 @@ struct Kernel {
         x[j] = Isa::mul(x[j], Isa::load_floats(tile.k_scale + j * kLanes));
     if (shape.softcap > 0.0F)
       for (int j = 0; j < kVectors; ++j)
-        x[j] = Isa::mul(Isa::set(shape.softcap),
-                        hyperbolic_tangent(Isa::mul(x[j], Isa::set(shape.cap_scale))));
+        x[j] = Isa::mul(Isa::set(shape.softcap), VectorMath<Isa>::hyperbolic_tangent(
+                                                     Isa::mul(x[j], Isa::set(shape.cap_scale))));
     if (masked)
       for (int j = 0; j < kVectors; ++j)
         x[j] = Isa::where_between(tile.position + j * kLanes, rows.first_seen[row],
@@ -217,10 +163,11 @@ struct Kernel {
     const float top = tile_top > rows.top[row] ? tile_top : rows.top[row];
     if (!(top > -kInfinity)) return nothing_seen(rows, row, x, p, correction);
 
-    *correction = one_power_of_two(rows.top[row] - top);
+    *correction = VectorMath<Isa>::one_power_of_two(rows.top[row] - top);
     F sum = Isa::zero();
     for (int j = 0; j < kVectors; ++j) {
-      x[j] = power_of_two(Isa::fma(x[j], Isa::set(shape.scale_log2), Isa::set(-top)));
+      x[j] =
+          VectorMath<Isa>::power_of_two(Isa::fma(x[j], Isa::set(shape.scale_log2), Isa::set(-top)));
       sum = Isa::add(sum, x[j]);
     }
     rows.top[row] = top;
@@ -250,47 +197,7 @@ struct Kernel {
     for (int u = 0; u < kPUnits; ++u) p[u] = 0;
   }
 
-  /// 2^x by a polynomial on [-1/2, 1/2] (minimax in relative error), within 1 ulp; 0 from -151
-  /// down.
-  static F power_of_two(F x) {
-    x = Isa::max(Isa::set(-200.0F), x);  // NaN passes: max gives its second operand
-    const F whole = Isa::round(x);
-    const F f = Isa::sub(x, whole);
-    F p = Isa::set(1.5353360504377633e-4F);
-    p = Isa::fma(p, f, Isa::set(1.3398875016719103e-3F));
-    p = Isa::fma(p, f, Isa::set(9.61843691766262e-3F));
-    p = Isa::fma(p, f, Isa::set(5.5503323674201965e-2F));
-    p = Isa::fma(p, f, Isa::set(0.24022647738456726F));
-    p = Isa::fma(p, f, Isa::set(0.6931471824645996F));
-    p = Isa::fma(p, f, Isa::set(1.0F));
-    return Isa::scale_by_power(p, whole);
-  }
-
-  static float one_power_of_two(float x) { return Isa::first(power_of_two(Isa::set(x))); }
-
-  /// tanh: a series near 0, where the quotient would cancel.
-  static F hyperbolic_tangent(F y) {
-    const F square = Isa::mul(y, y);
-    F series = Isa::set(62.0F / 2835.0F);
-    series = Isa::fma(series, square, Isa::set(-17.0F / 315.0F));
-    series = Isa::fma(series, square, Isa::set(2.0F / 15.0F));
-    series = Isa::fma(series, square, Isa::set(-1.0F / 3.0F));
-    series = Isa::fma(Isa::mul(series, square), y, y);
-    const F power =
-        power_of_two(Isa::mul(Isa::abs(y), Isa::set(-2.8853900817779268F)));  // e^(-2|y|)
-    const F one = Isa::set(1.0F);
-    const F quotient = Isa::div(Isa::sub(one, power), Isa::add(one, power));
-    return Isa::where_less(Isa::abs(y), Isa::set(0.25F), series, Isa::copy_sign(quotient, y));
-  }
-
   // ---- weights times values
-
-  static void interleave_values(const std::uint32_t* const* rows, std::int64_t columns,
-                                std::uint32_t* packed) {
-    for (int key = 0; key < kTileKeys; key += 2)
-      for (std::int64_t c = 0; c < columns; c += kSpan)
-        Isa::interleave(rows[key] + c / 2, rows[key + 1] + c / 2, packed + key / 2 * columns + c);
-  }
 
   /// o[R, columns] = o * correction + p[R, keys] times values; `values[u]` are the operands of p's
   /// unit u.
@@ -352,35 +259,83 @@ struct Kernel {
     const std::int64_t units = q_stride(shape);
     const std::uint32_t* keys[kTileKeys];
     const std::uint32_t* values[kTileKeys];
-    find_rows(tile.k, shape.kv_type, shape.head_dim_qk, scratch.k_rows, units, keys);
-    find_rows(tile.v, shape.kv_type, shape.head_dim_v, scratch.v_rows, v_units(shape), values);
+    Operands<Isa>::find_rows(tile.k, shape.kv_type, shape.head_dim_qk, scratch.k_rows, units, keys);
+    Operands<Isa>::find_rows(tile.v, shape.kv_type, shape.head_dim_v, scratch.v_rows,
+                             v_units(shape), values);
     const bool few = rows.rows <= kFewRows;
-    if (!few) transpose_keys(keys, units, scratch.k_packed);
+    if (!few) Operands<Isa>::transpose_keys(keys, units, scratch.k_packed);
     if constexpr (Isa::kPairs) {
-      interleave_values(values, o_stride(shape), scratch.v_packed);
+      Operands<Isa>::interleave_values(values, o_stride(shape), scratch.v_packed);
       for (int u = 0; u < kPUnits; ++u) values[u] = scratch.v_packed + u * o_stride(shape);
     }
     for (int key = 0; key < kTileKeys; ++key)
       fetch(next, key, shape.head_dim_qk * stored_bytes(shape.kv_type),
             shape.head_dim_v * stored_bytes(shape.kv_type));
-    for (int first = 0; first < rows.rows; first += Isa::kRows) {
-      const int count = rows.rows - first < Isa::kRows ? rows.rows - first : Isa::kRows;
+    for (int first = 0; first < rows.rows;) {
+      const int most = Isa::kMatrixTiles && !few ? kRowBlock : Isa::kRows;
+      const int count = rows.rows - first < most ? rows.rows - first : most;
       const Sight seen = sight(rows, first, count, tile);
-      if (seen == Sight::nothing) continue;
-      with_count<Isa::kRows>(count, [&](auto block) {
-        constexpr int R = decltype(block)::value;
-        const std::uint32_t* q = rows.q + first * units;
-        if (few)
-          scores_as_it_lies(q, R, units, keys, scratch.s);
+      if (seen != Sight::nothing) {
+        const Block block{first, count, seen == Sight::some, few};
+        if (Isa::kMatrixTiles && !few)
+          fold_block_in_tiles(shape, rows, tile, block, values[0], scratch);
         else
-          scores<R>(q, units, scratch.k_packed, scratch.s);
-        for (int i = 0; i < R; ++i)
-          soften(shape, rows, first + i, tile, seen == Sight::some, scratch.s + i * kTileKeys,
-                 scratch.p + i * kPUnits, scratch.correction + i);
-        accumulate<R>(scratch.p, values, o_stride(shape), scratch.correction,
-                      rows.o + first * o_stride(shape));
-      });
+          fold_block(shape, rows, tile, block, keys, values, scratch);
+      }
+      first += count;
     }
+  }
+
+  /// Rows that are multiplied together.
+  struct Block {
+    int first;
+    int count;
+    bool masked;
+    bool few;
+  };
+
+  static void fold_block(const TileShape& shape, const RowTile& rows, const KeyTile& tile,
+                         const Block& block, const std::uint32_t* const* keys,
+                         const std::uint32_t* const* values, const Scratch& scratch) {
+    const std::int64_t units = q_stride(shape);
+    with_count<Isa::kRows>(block.count, [&](auto count) {
+      constexpr int R = decltype(count)::value;
+      const std::uint32_t* q = rows.q + block.first * units;
+      if (block.few)
+        scores_as_it_lies(q, R, units, keys, scratch.s);
+      else
+        scores<R>(q, units, scratch.k_packed, scratch.s);
+      soften_block(shape, rows, tile, block, scratch);
+      accumulate<R>(scratch.p, values, o_stride(shape), scratch.correction,
+                    rows.o + block.first * o_stride(shape));
+    });
+  }
+
+  /// The same with matrix tiles of 16 rows, whose sums live in memory between tiles of keys.
+  static void fold_block_in_tiles(const TileShape& shape, const RowTile& rows, const KeyTile& tile,
+                                  const Block& block, const std::uint32_t* values,
+                                  const Scratch& scratch) {
+    if constexpr (Isa::kMatrixTiles) {
+      const std::int64_t units = q_stride(shape);
+      const std::int64_t columns = o_stride(shape);
+      Isa::multiply_tiles(rows.q + block.first * units, units, block.count, units, scratch.k_packed,
+                          kTileKeys, kTileKeys, false, scratch.s, kTileKeys);
+      soften_block(shape, rows, tile, block, scratch);
+      float* o = rows.o + block.first * columns;
+      for (int i = 0; i < block.count; ++i)
+        for (std::int64_t c = 0; scratch.correction[i] != 1.0F && c < columns; c += kLanes)
+          Isa::store(o + i * columns + c, Isa::mul(Isa::load_floats(o + i * columns + c),
+                                                   Isa::set(scratch.correction[i])));
+      Isa::multiply_tiles(scratch.p, kPUnits, block.count, kPUnits, values, columns, columns, true,
+                          o, columns);
+    }
+  }
+
+  static void soften_block(const TileShape& shape, const RowTile& rows, const KeyTile& tile,
+                           const Block& block, const Scratch& scratch) {
+    for (int i = 0; i < block.count; ++i)
+      soften(shape, rows, block.first + i, tile, block.masked, scratch.s + i * kTileKeys,
+             scratch.p + i * kPUnits, scratch.correction + i);
   }
 
   static void store_output(const TileShape& shape, const float* o, float factor, Stored type,
@@ -407,8 +362,8 @@ struct Kernel {
             load_query,
             fold,
             store_output,
-            map<power_of_two>,
-            map<hyperbolic_tangent>};
+            map<VectorMath<Isa>::power_of_two>,
+            map<VectorMath<Isa>::hyperbolic_tangent>};
   }
 };
 

@@ -60,6 +60,8 @@ class TiledBackend final : public Backend {
 
 std::vector<const Backend*> tiled_backends() {
   using namespace tiled;
+  static const TiledBackend amx(
+      {"cpu-amx", &CpuInfo::amx_bf16, "AMX with BF16", &kAvx512F32, &kAmxBf16});
   static const TiledBackend avx512bf16(
       {"cpu-avx512bf16", &CpuInfo::avx512_bf16, "AVX-512-BF16", &kAvx512F32, &kAvx512Bf16});
   static const TiledBackend avx512(
@@ -67,7 +69,7 @@ std::vector<const Backend*> tiled_backends() {
   static const TiledBackend avx2(
       {"cpu-avx2", &CpuInfo::avx2, "AVX2 with FMA and F16C", &kAvx2F32, nullptr});
   static const TiledBackend portable({"cpu-portable", nullptr, "", &kPortableF32, nullptr});
-  return {&avx512bf16, &avx512, &avx2, &portable};
+  return {&amx, &avx512bf16, &avx512, &avx2, &portable};
 }
 
 }  // namespace headwise

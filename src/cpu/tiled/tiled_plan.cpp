@@ -26,6 +26,7 @@ std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
 struct Sizes {
   std::int64_t q_stride, o_stride, scratch;
   int tile_rows;        // rows an item, at most; at least one token's
+  int room;             // the same in whole blocks of rows
   std::int64_t thread;  // working memory of a thread
   std::int64_t part;    // a partial result
 
@@ -37,9 +38,9 @@ struct Sizes {
     const int rows = static_cast<int>(std::min<std::int64_t>(kMostTileRows, fitting));
     const int group = shape.group_size();
     tile_rows = std::max(1, rows / group) * group;
-    thread = scratch + padded(tile_rows * q_stride) + padded(tile_rows * o_stride) +
-             4 * padded(tile_rows);
-    part = padded(tile_rows * o_stride) + 2 * padded(tile_rows);
+    room = (tile_rows + kernels.row_block - 1) / kernels.row_block * kernels.row_block;
+    thread = scratch + padded(room * q_stride) + padded(room * o_stride) + 4 * padded(room);
+    part = padded(room * o_stride) + 2 * padded(room);
   }
 };
 
@@ -106,8 +107,8 @@ class TiledPlan final : public Plan {
   Sums part_sums(const RunArgs& args, int part) const {
     auto* base =
         static_cast<float*>(args.workspace) + threads_ * sizes_.thread + part * sizes_.part;
-    float* top = base + padded(sizes_.tile_rows * sizes_.o_stride);
-    return {base, top, top + padded(sizes_.tile_rows)};
+    float* top = base + padded(sizes_.room * sizes_.o_stride);
+    return {base, top, top + padded(sizes_.room)};
   }
 
   void attend(const RunArgs& args, const WorkItem& item, int thread) {
@@ -115,11 +116,11 @@ class TiledPlan final : public Plan {
     const int rows = item.tokens * shape().group_size();
     std::uint32_t* memory = thread_memory(args, thread);
     std::uint32_t* q = memory + sizes_.scratch;
-    auto* o = reinterpret_cast<float*>(q + padded(sizes_.tile_rows * sizes_.q_stride));
-    float* top = o + padded(sizes_.tile_rows * sizes_.o_stride);
-    float* total = top + padded(sizes_.tile_rows);
-    auto* first_seen = reinterpret_cast<std::int32_t*>(total + padded(sizes_.tile_rows));
-    std::int32_t* last_seen = first_seen + padded(sizes_.tile_rows);
+    auto* o = reinterpret_cast<float*>(q + padded(sizes_.room * sizes_.q_stride));
+    float* top = o + padded(sizes_.room * sizes_.o_stride);
+    float* total = top + padded(sizes_.room);
+    auto* first_seen = reinterpret_cast<std::int32_t*>(total + padded(sizes_.room));
+    std::int32_t* last_seen = first_seen + padded(sizes_.room);
     const Sums sums = item.part < 0 ? Sums{o, top, total} : part_sums(args, item.part);
     const RowTile row_tile{rows, first_seen, last_seen, q, sums.o, sums.top, sums.total, memory};
 
