@@ -1,0 +1,149 @@
+#include "tests/conformance/suite.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_set>
+
+#include "headwise/registry.h"
+#include "tests/conformance/oracle.h"
+#include "tests/conformance/runner.h"
+
+namespace headwise::conformance {
+namespace {
+
+/// Plans twice and runs thrice every so many cases: same inputs, same plan, same bits.
+constexpr std::int64_t kRepeatEvery = 16;
+
+/// The oracle is slow: it computes the covering cases and one of so many others.
+constexpr std::int64_t kOracleEvery = 8;
+
+/// Random cases ask for batch invariance so often; those that cover the pairs never do, because a
+/// backend that has none would refuse them.
+constexpr int kInvariantOneIn = 16;
+
+/// Random cases run on several threads so often: on a busy machine they wait for each other.
+constexpr int kThreadedOneIn = 8;
+
+std::optional<std::int64_t> number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  return std::stoll(text);
+}
+
+std::string judge(const Backend& backend, const Case& c, const Outputs& exact, bool repeat) {
+  Outputs got = own_outputs(c);
+  try {
+    PlannedRun planned(backend, c, got);
+    planned();
+    std::string fault = fault_in(c, exact, got);
+    if (!fault.empty() || !repeat) return fault;
+    Outputs again = own_outputs(c);
+    PlannedRun fresh(backend, c, again);
+    for (int i = 0; i < 2; ++i) {
+      fresh();
+      fault = difference(got, again);
+      if (!fault.empty()) return "run again: " + fault;
+    }
+    return {};
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+SuiteOptions SuiteOptions::from_environment() {
+  SuiteOptions options;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  options.cases = 1'500;
+#endif
+  options.seed = static_cast<std::uint64_t>(
+      number_in("HEADWISE_SEED").value_or(static_cast<std::int64_t>(options.seed)));
+  options.cases = number_in("HEADWISE_CASES").value_or(options.cases);
+  if (const char* one = std::getenv("HEADWISE_CASE"); one != nullptr && *one != '\0') {
+    unsigned long long seed = 0;
+    long long index = 0;
+    if (std::sscanf(one, "%llu:%lld", &seed, &index) != 2)
+      throw std::runtime_error("HEADWISE_CASE is not seed:index");
+    options.seed = seed;
+    options.only = index;
+  }
+  return options;
+}
+
+Suite::Suite(const SuiteOptions& options)
+    : options_(options), covering_(covering_specs(options.seed)) {}
+
+Spec Suite::spec(std::int64_t index) const {
+  if (index < covering_cases()) return covering_[static_cast<std::size_t>(index)];
+  Rng rng(options_.seed, static_cast<std::uint64_t>(index));
+  return random_spec(rng);
+}
+
+void Suite::run(const std::vector<const Backend*>& backends) {
+  tallies_ = std::vector<Tally>(backends.size());
+  std::unordered_set<std::string> known;
+  const std::int64_t first = options_.only.value_or(0);
+  std::int64_t left = options_.only ? 1 : options_.cases;
+  for (std::int64_t index = first; left > 0; ++index) {
+    const Spec one = spec(index);
+    Rng rng(options_.seed, ~static_cast<std::uint64_t>(index));
+    Recipe recipe = make_recipe(one, rng);
+    if (index >= covering_cases()) {
+      recipe.options.batch_invariant = rng.chance(kInvariantOneIn);
+      if (!rng.chance(kThreadedOneIn)) recipe.options.threads = 1;
+    }
+    const std::string text = to_string(recipe);
+    if (!known.insert(text).second) continue;
+    if (options_.only) std::printf("%s\n%s\n", to_string(one).c_str(), text.c_str());
+    coverage_.add(one);
+    run_one(index, one, Case(std::move(recipe)), backends);
+    --left;
+  }
+}
+
+void Suite::run_one(std::int64_t index, const Spec& one, const Case& c,
+                    const std::vector<const Backend*>& backends) {
+  const auto record = [&](Tally& tally, std::string_view name, const std::string& fault) {
+    ++tally.computed;
+    tally.coverage.add(one);
+    if (fault.empty()) return;
+    std::ostringstream text;
+    text << "HEADWISE_CASE=" << options_.seed << ':' << index << ' ' << name << ": " << fault
+         << "\n  " << to_string(one) << "\n  " << to_string(c.recipe());
+    tally.failures.push_back(std::move(text).str());
+  };
+  Outputs exact = exact_outputs(c);
+  try {
+    conformance::run(Registry::builtin().find("reference"), c, exact);
+  } catch (const std::exception& error) {
+    return record(reference_, "reference", error.what());
+  }
+  if (index < covering_cases() || index % kOracleEvery == 0)
+    record(reference_, "reference", fault_in_reference(c, exact));
+  for (std::size_t i = 0; i < backends.size(); ++i) {
+    if (const Support support = explain(*backends[i], c); !support)
+      ++tallies_[i].refused[support.why_not];
+    else
+      record(tallies_[i], backends[i]->name(),
+             judge(*backends[i], c, exact, index % kRepeatEvery == 0));
+  }
+}
+
+std::string summary(std::string_view backend, const Tally& tally) {
+  std::int64_t refused = 0;
+  std::string reasons;
+  for (const auto& [reason, count] : tally.refused) {
+    refused += count;
+    reasons += (reasons.empty() ? ": " : ", ") + reason + " (" + std::to_string(count) + ")";
+  }
+  return std::string(backend) + ": " + std::to_string(tally.computed) + " conformance cases, " +
+         std::to_string(tally.failures.size()) + " failed; refused " + std::to_string(refused) +
+         reasons;
+}
+
+}  // namespace headwise::conformance
