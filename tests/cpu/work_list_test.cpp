@@ -31,15 +31,18 @@ using Rows = std::tuple<int, int, int>;  // request, KV head, token
 /// Every row's visible slots are in its items exactly once, and parts are numbered in the order of
 /// keys.
 void expect_complete(const AttentionShape& shape, const Step& step, const WorkList& list,
-                     int threads) {
+                     const CuttingRules& rules) {
   std::map<Rows, std::map<std::int64_t, std::int64_t>> slots;  // begin -> end
-  std::map<Rows, std::map<std::int32_t, std::int64_t>> parts;  // part -> begin
+  std::map<Rows, std::map<std::int64_t, std::int64_t>> parts;  // part row -> begin
   for (const WorkItem& item : list.items) {
     EXPECT_EQ(item.slot_begin % kTileKeys, 0);
+    if (rules.fixed_split > 0 && item.part_row >= 0) {
+      EXPECT_EQ(item.slot_begin / rules.fixed_split, (item.slot_end - 1) / rules.fixed_split);
+    }
     for (int t = 0; t < item.tokens; ++t) {
       const Rows rows{item.request, item.kv_head, item.token + t};
       EXPECT_TRUE(slots[rows].emplace(item.slot_begin, item.slot_end).second);
-      if (item.part >= 0) parts[rows][item.part] = item.slot_begin;
+      if (item.part_row >= 0) parts[rows][item.part_row] = item.slot_begin;
     }
   }
   std::size_t expected = 0;
@@ -69,14 +72,13 @@ void expect_complete(const AttentionShape& shape, const Step& step, const WorkLi
       last = begin;
     }
   }
-  std::set<std::int32_t> used;
+  std::set<std::int64_t> used;
   for (const SplitRows& split : list.splits)
-    for (int part = 0; part < split.parts; ++part)
-      EXPECT_TRUE(used.insert(split.first_part + part).second);
-  EXPECT_LE(static_cast<std::int64_t>(used.size()), WorkList::max_parts(threads));
-  if (!used.empty()) {
-    EXPECT_EQ(*used.rbegin(), static_cast<std::int32_t>(used.size()) - 1);
-  }
+    for (int row = 0; row < split.parts * split.tokens * shape.group_size(); ++row)
+      EXPECT_TRUE(used.insert(split.first_row + row).second);
+  EXPECT_LE(list.part_rows, rules.most_part_rows());
+  EXPECT_EQ(static_cast<std::int64_t>(used.size()), list.part_rows);
+  EXPECT_TRUE(used.empty() || *used.rbegin() == list.part_rows - 1);
 }
 
 TEST(WorkList, HasEveryRowsKeysOnce) {
@@ -98,10 +100,9 @@ TEST(WorkList, HasEveryRowsKeysOnce) {
       q.push_back(pick(0, 3) == 0 ? pick(0, 400) : 1);
     }
     const Step step(q, kv);
-    const int threads = pick(1, 20);
-    expect_complete(shape, step,
-                    make_work_list(shape, step.batch, requests_of(step.batch), 64, threads),
-                    threads);
+    const CuttingRules rules{pick(1, 20), 64, pick(0, 1) * 4096};
+    expect_complete(shape, step, make_work_list(shape, step.batch, requests_of(step.batch), rules),
+                    rules);
   }
 }
 
@@ -109,7 +110,8 @@ TEST(WorkList, OneLongRequestKeepsEveryThreadBusy) {
   const AttentionShape shape{.q_heads = 4, .kv_heads = 1, .head_dim_qk = 128, .head_dim_v = 128};
   const Step step({1}, {131072});
   for (const int threads : {2, 16}) {
-    const WorkList list = make_work_list(shape, step.batch, requests_of(step.batch), 256, threads);
+    const WorkList list =
+        make_work_list(shape, step.batch, requests_of(step.batch), {threads, 256});
     EXPECT_GE(static_cast<int>(list.items.size()), threads);
     EXPECT_EQ(list.splits.size(), 1U);
   }
@@ -119,7 +121,7 @@ TEST(WorkList, WindowsSkipWhatNobodySees) {
   AttentionShape shape{.q_heads = 1, .kv_heads = 1, .head_dim_qk = 64, .head_dim_v = 64};
   shape.window_left = 127;
   const Step step({1}, {100000});
-  const WorkList list = make_work_list(shape, step.batch, requests_of(step.batch), 256, 2);
+  const WorkList list = make_work_list(shape, step.batch, requests_of(step.batch), {2, 256});
   ASSERT_EQ(list.items.size(), 1U);
   EXPECT_LE(list.items[0].slot_end - list.items[0].slot_begin, 128 + kTileKeys);
 }

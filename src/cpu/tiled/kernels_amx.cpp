@@ -5,13 +5,21 @@
 namespace headwise::tiled {
 namespace {
 
-/// Eight tiles of 16 rows of 64 bytes: 0-3 sums, 4-5 rows of A, 6-7 rows of B.
+/// Eight tiles of rows of 64 bytes: 0-1 and 2-3 sums, 4 and 5 rows of A, 6-7 of B. The tiles of
+/// sums and of A have as many rows as there are, so that nothing beside them is read or written.
 struct alignas(64) TileConfiguration {
   std::uint8_t palette = 1;
   std::uint8_t start_row = 0;
   std::uint8_t reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  std::uint8_t rows[16];
+
+  explicit TileConfiguration(int count) {
+    const auto upper = static_cast<std::uint8_t>(count < 16 ? count : 16);
+    const auto lower = static_cast<std::uint8_t>(count > 16 ? count - 16 : 16);
+    const std::uint8_t of_tiles[16] = {upper, upper, lower, lower, upper, lower, 16, 16};
+    for (int i = 0; i < 16; ++i) rows[i] = of_tiles[i];
+  }
 };
 
 /// GCC's tile intrinsics do not say that they touch memory.
@@ -21,12 +29,11 @@ struct AmxBf16 : Avx512Bf16 {
   static constexpr bool kMatrixTiles = true;
 
   /// c[rows, columns] = (add ? c : 0) + a[rows, units] b[units, columns], operands being pairs of
-  /// bf16 and units and columns multiples of 16 and 32. Whole tiles of 16 rows are read and
-  /// written. Strides in 32-bit words.
+  /// bf16 and units and columns multiples of 16 and 32, at most 32 rows. Strides in 32-bit words.
   static void multiply_tiles(const std::uint32_t* a, std::int64_t a_stride, int rows,
                              std::int64_t units, const std::uint32_t* b, std::int64_t b_stride,
                              std::int64_t columns, bool add, float* c, std::int64_t c_stride) {
-    const TileConfiguration configuration;
+    const TileConfiguration configuration(rows);
     fence();
     _tile_loadconfig(&configuration);
     for (std::int64_t column = 0; column < columns; column += 32) {

@@ -56,6 +56,8 @@ struct TileShape {
 /// `units` are 32-bit words of products' operands: one f32, or a pair of bf16.
 struct RowTile {
   int rows;
+  bool
+      one_way;  ///< multiply few rows as many are, so that a row's bits do not depend on the others
   const std::int32_t* first_seen;  ///< [rows] first position that the row sees
   const std::int32_t* last_seen;   ///< [rows] last position that it sees; below kNowhere
   std::uint32_t* q;                ///< [rows, q_stride] units, zeros behind head_dim_qk
@@ -69,10 +71,6 @@ struct RowTile {
 /// TileShape.
 struct TileKernels {
   const char* name;
-  int row_block;  ///< rows that are multiplied together; RowTile's arrays are padded to whole
-                  ///< blocks
-  bool pairs;     ///< products of bf16 pairs
-
   std::int64_t (*q_stride)(const TileShape&);       ///< units a row of q
   std::int64_t (*o_stride)(const TileShape&);       ///< floats a row of o
   std::int64_t (*scratch_words)(const TileShape&);  ///< 32-bit words of RowTile::scratch

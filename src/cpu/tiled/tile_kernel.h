@@ -262,7 +262,7 @@ struct Kernel {
     Operands<Isa>::find_rows(tile.k, shape.kv_type, shape.head_dim_qk, scratch.k_rows, units, keys);
     Operands<Isa>::find_rows(tile.v, shape.kv_type, shape.head_dim_v, scratch.v_rows,
                              v_units(shape), values);
-    const bool few = rows.rows <= kFewRows;
+    const bool few = rows.rows <= kFewRows && !rows.one_way;
     if (!few) Operands<Isa>::transpose_keys(keys, units, scratch.k_packed);
     if constexpr (Isa::kPairs) {
       Operands<Isa>::interleave_values(values, o_stride(shape), scratch.v_packed);
@@ -353,17 +353,15 @@ struct Kernel {
   }
 
   static constexpr TileKernels kernels(const char* name) {
-    return {name,
-            Isa::kRows,
-            Isa::kPairs,
-            q_stride,
-            o_stride,
-            scratch_words,
-            load_query,
-            fold,
-            store_output,
-            map<VectorMath<Isa>::power_of_two>,
-            map<VectorMath<Isa>::hyperbolic_tangent>};
+    return {.name = name,
+            .q_stride = q_stride,
+            .o_stride = o_stride,
+            .scratch_words = scratch_words,
+            .load_query = load_query,
+            .fold = fold,
+            .store_output = store_output,
+            .powers_of_two = map<VectorMath<Isa>::power_of_two>,
+            .hyperbolic_tangents = map<VectorMath<Isa>::hyperbolic_tangent>};
   }
 };
 

@@ -32,12 +32,11 @@ class TiledBackend final : public Backend {
       return Support::no("tensors are on " + to_string(problem.device));
     if (what_.needs != nullptr && !(machine.cpu.*what_.needs))
       return Support::no(concat("the processor has no ", what_.needs_name));
-    if (problem.options.batch_invariant)
-      return Support::no("splits depend on the step (batch_invariant)");
     const bool pairs = &kernels_for(problem.shape) == what_.bf16;
     const DType kv_type = problem.shape.kv_type;
     return Support::yes(concat(pairs ? "row 1" : "row 0", " (d", problem.shape.head_dim_qk,
-                               pairs ? " bf16" : " f32", " kv ", name_of(kv_type), ")"),
+                               pairs ? " bf16" : " f32", " kv ", name_of(kv_type),
+                               problem.options.batch_invariant ? " invariant)" : ")"),
                         is_8_bit(kv_type) ? concat("KV ", name_of(kv_type), " read as it is") : "");
   }
 

@@ -18,6 +18,8 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 constexpr double kLog2E = 1.4426950408889634;
 constexpr double kLn2 = 0.6931471805599453;
 constexpr int kMostTileRows = 256;
+constexpr std::int64_t kFixedSplit =
+    4096;  // keys, where a token's bits must not depend on the step
 constexpr std::int64_t kTileBytes = 512 * 1024;  // of q and o: half of a common second-level cache
 
 std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
@@ -26,9 +28,8 @@ std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
 struct Sizes {
   std::int64_t q_stride, o_stride, scratch;
   int tile_rows;        // rows an item, at most; at least one token's
-  int room;             // the same in whole blocks of rows
+  std::int64_t sums;    // of one item's rows
   std::int64_t thread;  // working memory of a thread
-  std::int64_t part;    // a partial result
 
   Sizes(const AttentionShape& shape, const TileShape& tile_shape, const TileKernels& kernels)
       : q_stride(kernels.q_stride(tile_shape)),
@@ -38,9 +39,8 @@ struct Sizes {
     const int rows = static_cast<int>(std::min<std::int64_t>(kMostTileRows, fitting));
     const int group = shape.group_size();
     tile_rows = std::max(1, rows / group) * group;
-    room = (tile_rows + kernels.row_block - 1) / kernels.row_block * kernels.row_block;
-    thread = scratch + padded(room * q_stride) + padded(room * o_stride) + 4 * padded(room);
-    part = padded(room * o_stride) + 2 * padded(room);
+    sums = padded(tile_rows * o_stride) + 2 * padded(tile_rows);
+    thread = scratch + padded(tile_rows * q_stride) + 2 * sums + 2 * padded(tile_rows);
   }
 };
 
@@ -66,8 +66,9 @@ class TiledPlan final : public Plan {
         sizes_(shape(), tile_shape_, kernels),
         threads_(plan_threads(problem.options.threads)),
         zeros_(4 * padded(std::max(shape().head_dim_qk, shape().head_dim_v))) {
-    set_workspace_bytes(4 *
-                        (threads_ * sizes_.thread + WorkList::max_parts(threads_) * sizes_.part));
+    rules_ = {threads_, sizes_.tile_rows, problem.options.batch_invariant ? kFixedSplit : 0};
+    const std::int64_t part_rows = rules_.most_part_rows();
+    set_workspace_bytes(4 * (threads_ * sizes_.thread + part_rows * (sizes_.o_stride + 2)));
   }
 
   void run(const RunArgs& args) override {
@@ -88,7 +89,7 @@ class TiledPlan final : public Plan {
  private:
   void take(const StepBatch& step) override {
     std::vector<Request> requests = requests_of(step);
-    work_ = make_work_list(shape(), step, requests, sizes_.tile_rows, threads_);
+    work_ = make_work_list(shape(), step, requests, rules_);
     requests_ = std::move(requests);
   }
 
@@ -100,38 +101,76 @@ class TiledPlan final : public Plan {
     float* total;  // [rows]
   };
 
-  std::uint32_t* thread_memory(const RunArgs& args, int thread) const {
-    return static_cast<std::uint32_t*>(args.workspace) + thread * sizes_.thread;
+  /// A thread's working memory.
+  struct Memory {
+    std::uint32_t* scratch;
+    std::uint32_t* q;
+    Sums sums, split_sums;
+    std::int32_t *first_seen, *last_seen;
+  };
+
+  Sums sums_at(float* base) const {
+    float* top = base + padded(sizes_.tile_rows * sizes_.o_stride);
+    return {base, top, top + padded(sizes_.tile_rows)};
   }
 
-  Sums part_sums(const RunArgs& args, int part) const {
-    auto* base =
-        static_cast<float*>(args.workspace) + threads_ * sizes_.thread + part * sizes_.part;
-    float* top = base + padded(sizes_.room * sizes_.o_stride);
-    return {base, top, top + padded(sizes_.room)};
+  Memory memory_of(const RunArgs& args, int thread) const {
+    auto* scratch = static_cast<std::uint32_t*>(args.workspace) + thread * sizes_.thread;
+    std::uint32_t* q = scratch + sizes_.scratch;
+    auto* sums = reinterpret_cast<float*>(q + padded(sizes_.tile_rows * sizes_.q_stride));
+    auto* seen = reinterpret_cast<std::int32_t*>(sums + 2 * sizes_.sums);
+    return {scratch,       q,
+            sums_at(sums), sums_at(sums + sizes_.sums),
+            seen,          seen + padded(sizes_.tile_rows)};
   }
 
-  void attend(const RunArgs& args, const WorkItem& item, int thread) {
+  /// Partial results lie behind the threads' memory: o of all rows, then top, then total.
+  Sums part_sums(const RunArgs& args, std::int64_t row) const {
+    const std::int64_t rows = rules_.most_part_rows();
+    auto* base = static_cast<float*>(args.workspace) + threads_ * sizes_.thread;
+    float* top = base + rows * sizes_.o_stride;
+    return {base + row * sizes_.o_stride, top + row, top + rows + row};
+  }
+
+  void attend(const RunArgs& args, const WorkItem& item, int thread) const {
     const Request& request = requests_[item.request];
-    const int rows = item.tokens * shape().group_size();
-    std::uint32_t* memory = thread_memory(args, thread);
-    std::uint32_t* q = memory + sizes_.scratch;
-    auto* o = reinterpret_cast<float*>(q + padded(sizes_.room * sizes_.q_stride));
-    float* top = o + padded(sizes_.room * sizes_.o_stride);
-    float* total = top + padded(sizes_.room);
-    auto* first_seen = reinterpret_cast<std::int32_t*>(total + padded(sizes_.room));
-    std::int32_t* last_seen = first_seen + padded(sizes_.room);
-    const Sums sums = item.part < 0 ? Sums{o, top, total} : part_sums(args, item.part);
-    const RowTile row_tile{rows, first_seen, last_seen, q, sums.o, sums.top, sums.total, memory};
+    const Memory memory = memory_of(args, thread);
+    load_queries(args, request, item, memory.q);
+    set_sights(request, item, memory.first_seen, memory.last_seen);
+    const Sums sums = item.part_row < 0 ? memory.sums : part_sums(args, item.part_row);
+    fold_split(args, item, memory, sums, item.slot_begin, split_end(item, item.slot_begin));
+    for (std::int64_t slot = split_end(item, item.slot_begin); slot < item.slot_end;) {
+      const std::int64_t end = split_end(item, slot);
+      fold_split(args, item, memory, memory.split_sums, slot, end);
+      for (int row = 0; row < item.tokens * shape().group_size(); ++row)
+        merge_row(sums, row, memory.split_sums, row);
+      slot = end;
+    }
+    if (item.part_row < 0) store(args, request, item.kv_head, item.token, item.tokens, sums);
+  }
 
-    const TileShape tile_shape = scaled(args, item.kv_head);
-    load_queries(args, request, item, q);
-    set_sights(request, item, first_seen, last_seen);
+  std::int64_t split_end(const WorkItem& item, std::int64_t slot) const {
+    const std::int64_t split = rules_.fixed_split;
+    return split == 0 ? item.slot_end : std::min(item.slot_end, (slot / split + 1) * split);
+  }
+
+  /// Folds slots begin ... end - 1 into `sums`, from nothing.
+  void fold_split(const RunArgs& args, const WorkItem& item, const Memory& memory, const Sums& sums,
+                  std::int64_t begin, std::int64_t end) const {
+    const int rows = item.tokens * shape().group_size();
     std::fill_n(sums.o, rows * sizes_.o_stride, 0.0F);
     std::fill_n(sums.top, rows, kNothing);
     std::fill_n(sums.total, rows, 0.0F);
-    fold_keys(args, request, item, tile_shape, row_tile);
-    if (item.part < 0) store(args, request, item.kv_head, item.token, item.tokens, sums);
+    const RowTile row_tile{.rows = rows,
+                           .one_way = rules_.fixed_split > 0,
+                           .first_seen = memory.first_seen,
+                           .last_seen = memory.last_seen,
+                           .q = memory.q,
+                           .o = sums.o,
+                           .top = sums.top,
+                           .total = sums.total,
+                           .scratch = memory.scratch};
+    fold_keys(args, item, row_tile, begin, end);
   }
 
   /// The scales of products, K's and q's own included.
@@ -175,8 +214,10 @@ class TiledPlan final : public Plan {
     }
   }
 
-  void fold_keys(const RunArgs& args, const Request& request, const WorkItem& item,
-                 const TileShape& tile_shape, const RowTile& row_tile) const {
+  void fold_keys(const RunArgs& args, const WorkItem& item, const RowTile& row_tile,
+                 std::int64_t begin, std::int64_t end) const {
+    const Request& request = requests_[item.request];
+    const TileShape tile_shape = scaled(args, item.kv_head);
     const std::int64_t first = request.q_start + item.token;
     const PositionRange seen = Mask(shape()).seen_from({first, first + item.tokens - 1});
     const KeyReader reader(shape(), step(), args.kv->view(), request, item.kv_head, seen,
@@ -184,7 +225,7 @@ class TiledPlan final : public Plan {
     KeyTile tiles[2];
     int current = 0;
     bool have = false;
-    for (std::int64_t slot = item.slot_begin; slot < item.slot_end; slot += kTileKeys) {
+    for (std::int64_t slot = begin; slot < end; slot += kTileKeys) {
       KeyTile& ahead = tiles[1 - current];
       reader.read(slot, ahead);
       if (ahead.columns == 0) continue;
@@ -196,23 +237,26 @@ class TiledPlan final : public Plan {
   }
 
   /// Merges the parts of split rows, in order, into the first one's place, and stores them.
-  void join(const RunArgs& args, const SplitRows& split) {
+  void join(const RunArgs& args, const SplitRows& split) const {
     const int rows = split.tokens * shape().group_size();
-    const Sums whole = part_sums(args, split.first_part);
-    for (int row = 0; row < rows; ++row) {
-      for (int part = 1; part < split.parts; ++part) {
-        const Sums next = part_sums(args, split.first_part + part);
-        const float top = std::max(whole.top[row], next.top[row]);
-        const float kept = weight_of(whole.top[row], top);
-        const float added = weight_of(next.top[row], top);
-        whole.total[row] = whole.total[row] * kept + next.total[row] * added;
-        float* o = whole.o + row * sizes_.o_stride;
-        const float* next_o = next.o + row * sizes_.o_stride;
-        for (std::int64_t i = 0; i < sizes_.o_stride; ++i) o[i] = o[i] * kept + next_o[i] * added;
-        whole.top[row] = top;
-      }
-    }
+    const Sums whole = part_sums(args, split.first_row);
+    for (int part = 1; part < split.parts; ++part)
+      for (int row = 0; row < rows; ++row)
+        merge_row(whole, row, part_sums(args, split.first_row + part * rows), row);
     store(args, requests_[split.request], split.kv_head, split.token, split.tokens, whole);
+  }
+
+  /// Adds a row's sums over further keys. Sums of nothing change no bit.
+  void merge_row(const Sums& whole, int row, const Sums& next, int next_row) const {
+    if (next.top[next_row] == kNothing && next.total[next_row] == 0.0F) return;
+    const float top = std::max(whole.top[row], next.top[next_row]);
+    const float kept = weight_of(whole.top[row], top);
+    const float added = weight_of(next.top[next_row], top);
+    whole.total[row] = whole.total[row] * kept + next.total[next_row] * added;
+    float* o = whole.o + row * sizes_.o_stride;
+    const float* next_o = next.o + next_row * sizes_.o_stride;
+    for (std::int64_t i = 0; i < sizes_.o_stride; ++i) o[i] = o[i] * kept + next_o[i] * added;
+    whole.top[row] = top;
   }
 
   /// 2^(logit - top); 1 where nothing was seen at all, so that a NaN in the sums stays.
@@ -259,6 +303,7 @@ class TiledPlan final : public Plan {
   TileShape tile_shape_;
   Sizes sizes_;
   int threads_;
+  CuttingRules rules_;
   std::vector<std::byte> zeros_;
   std::vector<Request> requests_;
   WorkList work_;

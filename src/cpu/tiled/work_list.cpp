@@ -50,44 +50,64 @@ std::vector<WorkItem> cut_rows(const AttentionShape& shape, const StepBatch& ste
   return items;
 }
 
-/// Appends `item` in `parts` parts of equal numbers of tiles.
-void append_parts(const WorkItem& item, std::int64_t parts, std::int32_t first_part,
+/// Where the keys of an item are cut: equal numbers of tiles, or the fixed places.
+std::vector<std::int64_t> cuts_of(const WorkItem& item, std::int64_t parts,
+                                  std::int64_t fixed_split) {
+  std::vector<std::int64_t> cuts = {item.slot_begin};
+  if (fixed_split > 0) {
+    for (std::int64_t at = (item.slot_begin / fixed_split + 1) * fixed_split; at < item.slot_end;
+         at += fixed_split)
+      cuts.push_back(at);
+  } else {
+    const std::int64_t tiles = tiles_of(item);
+    for (std::int64_t part = 1; part < parts; ++part)
+      cuts.push_back(item.slot_begin + tiles * part / parts * kTileKeys);
+  }
+  cuts.push_back(item.slot_end);
+  return cuts;
+}
+
+void append_parts(const WorkItem& item, const std::vector<std::int64_t>& cuts, int rows,
                   WorkList& list) {
-  const std::int64_t tiles = tiles_of(item);
-  for (std::int64_t part = 0; part < parts; ++part) {
+  const auto parts = static_cast<std::int32_t>(cuts.size() - 1);
+  list.splits.push_back(
+      {item.request, item.kv_head, item.token, item.tokens, list.part_rows, parts});
+  for (std::int32_t part = 0; part < parts; ++part) {
     WorkItem piece = item;
-    piece.slot_begin = item.slot_begin + tiles * part / parts * kTileKeys;
-    piece.slot_end =
-        std::min(item.slot_end, item.slot_begin + tiles * (part + 1) / parts * kTileKeys);
-    piece.part = first_part + static_cast<std::int32_t>(part);
+    piece.slot_begin = cuts[part];
+    piece.slot_end = cuts[part + 1];
+    piece.part_row = list.part_rows;
+    list.part_rows += rows;
     list.items.push_back(piece);
   }
-  list.splits.push_back({item.request, item.kv_head, item.token, item.tokens, first_part,
-                         static_cast<std::int32_t>(parts)});
 }
 
 }  // namespace
 
 WorkList make_work_list(const AttentionShape& shape, const StepBatch& step,
-                        const std::vector<Request>& requests, int tile_rows, int threads) {
-  const std::vector<WorkItem> whole = cut_rows(shape, step, requests, tile_rows);
+                        const std::vector<Request>& requests, const CuttingRules& rules) {
+  const std::vector<WorkItem> whole = cut_rows(shape, step, requests, rules.tile_rows);
   const int group = shape.group_size();
   std::int64_t total = 0;
   for (const WorkItem& item : whole) total += cost_of(item, group);
-  const std::int64_t target = std::max<std::int64_t>(1, total / (threads * kItemsPerThread));
+  const std::int64_t target = std::max<std::int64_t>(1, total / (rules.threads * kItemsPerThread));
 
   WorkList list;
-  std::int32_t next_part = 0;
   for (const WorkItem& item : whole) {
     const std::int64_t cost = cost_of(item, group);
     const std::int64_t wanted = (cost + target - 1) / target;
     const std::int64_t parts = std::min(wanted, tiles_of(item) / kLeastTilesAPart);
-    if (threads == 1 || cost * 3 <= target * 4 || parts < 2) {
+    if (rules.threads == 1 || cost * 3 <= target * 4 || parts < 2) {
       list.items.push_back(item);
       continue;
     }
-    append_parts(item, parts, next_part, list);
-    next_part += static_cast<std::int32_t>(parts);
+    const int rows = item.tokens * group;
+    const std::vector<std::int64_t> cuts = cuts_of(item, parts, rules.fixed_split);
+    const auto needed = static_cast<std::int64_t>(cuts.size() - 1) * rows;
+    if (cuts.size() == 2 || list.part_rows + needed > rules.most_part_rows())
+      list.items.push_back(item);
+    else
+      append_parts(item, cuts, rows, list);
   }
   std::stable_sort(list.items.begin(), list.items.end(), [&](const WorkItem& a, const WorkItem& b) {
     return cost_of(a, group) > cost_of(b, group);
