@@ -67,7 +67,7 @@ class Generator {
   void report(Generation& generation) const;
 
  private:
-  bool stopped() const { return events_.stop != nullptr && events_.stop->load(); }
+  bool stopped() const { return events_.stop && events_.stop(); }
   TokenId timed_step(std::span<const TokenId> tokens, PhaseTime& time);
   void emit(const std::string& piece, Generation& generation) const;
 
@@ -106,6 +106,8 @@ std::optional<TokenId> Generator::prefill(std::span<const TokenId> prompt) {
 
 Finish Generator::decode(TokenId first, std::int64_t most, const Tokenizer& tokenizer,
                          Generation& generation) {
+  // Said now, so that no log line comes between two pieces of text.
+  if (most > 1) transformer_.attention().prepare(Phase::decode);
   StreamDecoder text(tokenizer);
   Finish finish = Finish::max_new;
   for (TokenId next = first;; next = timed_step({&generation.new_tokens.back(), 1}, decode_)) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -29,7 +28,7 @@ struct GenerateOptions {
 struct GenerateEvents {
   std::function<void(std::string_view)> text;  ///< each new piece, valid UTF-8
   std::function<void(std::int64_t done, std::int64_t total)> prefill;  ///< prompt tokens
-  const std::atomic<bool>* stop = nullptr;                             ///< looked at between steps
+  std::function<bool()> stop;  ///< asked between steps whether to end
 };
 
 enum class Finish {

@@ -26,11 +26,23 @@ PlanOptions plan_options(const AttentionOptions& options, Phase phase) {
   const std::int32_t tokens = phase == Phase::decode ? 1 : options.max_tokens;
   PlanOptions plan;
   plan.threads = options.threads;
-  plan.capacity.requests = 1;
-  plan.capacity.tokens = tokens;
-  plan.capacity.q_len = tokens;
-  plan.capacity.kv_len = options.max_context;
+  plan.capacity = {.requests = 1,
+                   .tokens = tokens,
+                   .q_len = tokens,
+                   .kv_len = options.max_context,
+                   .pairs = std::int64_t{tokens} * options.max_context};
   return plan;
+}
+
+/// What any step of a phase can ask for.
+Problem problem_of_phase(const AttentionShape& shape, const AttentionOptions& options,
+                         Phase phase) {
+  Problem problem;
+  problem.shape = shape;
+  problem.phase = phase;
+  problem.options = plan_options(options, phase);
+  problem.extent = problem.options.capacity;
+  return problem;
 }
 
 }  // namespace
@@ -42,29 +54,33 @@ StepAttention::StepAttention(const AttentionShape& shape, const PagePool& pool, 
       layers_(concat(first_layer, "-", first_layer + pool.shape().layers - 1)),
       options_(options) {}
 
-void StepAttention::begin(const StepBatch& step) {
-  const Timed timed(seconds_);
-  Planned& planned = by_phase_[static_cast<std::size_t>(phase_of(step))];
-  if (planned.plan) {
-    planned.plan->update(step);
-  } else {
-    planned = make_plan(step);
-  }
-  if (planned.plan->workspace_bytes() > workspace_bytes_) {
-    workspace_ = allocate_aligned(planned.plan->workspace_bytes());
-    workspace_bytes_ = planned.plan->workspace_bytes();
-  }
-  current_ = &planned;
-}
-
-StepAttention::Planned StepAttention::make_plan(const StepBatch& step) {
-  const Phase phase = phase_of(step);
-  const PlanOptions options = plan_options(options_, phase);
-  const Choice choice = Registry::builtin().choose(problem_of(shape_, step, options),
-                                                   this_machine(), options_.backend);
+void StepAttention::prepare(Phase phase) {
+  Prepared& prepared = by_phase_[static_cast<std::size_t>(phase)];
+  if (prepared.backend != nullptr) return;
+  Problem problem = problem_of_phase(shape_, options_, phase);
+  problem.page_size = pool_->shape().page_size;
+  const Choice choice = Registry::builtin().choose(problem, this_machine(), options_.backend);
+  prepared.backend = choice.backend;
+  prepared.bindings = &bindings_of(*choice.backend);
   log_lines_.push_back(log_line(choice, layers_, phase));
   log(LogLevel::info, log_lines_.back());
-  return {choice.backend->plan(shape_, step, options), &bindings_of(*choice.backend)};
+}
+
+void StepAttention::begin(const StepBatch& step) {
+  const Timed timed(seconds_);
+  const Phase phase = phase_of(step);
+  prepare(phase);
+  Prepared& prepared = by_phase_[static_cast<std::size_t>(phase)];
+  if (prepared.plan) {
+    prepared.plan->update(step);
+  } else {
+    prepared.plan = prepared.backend->plan(shape_, step, plan_options(options_, phase));
+  }
+  if (prepared.plan->workspace_bytes() > workspace_bytes_) {
+    workspace_ = allocate_aligned(prepared.plan->workspace_bytes());
+    workspace_bytes_ = prepared.plan->workspace_bytes();
+  }
+  current_ = &prepared;
 }
 
 const StepAttention::Bindings& StepAttention::bindings_of(const Backend& backend) {
@@ -84,11 +100,7 @@ void StepAttention::run(int layer) {
 }
 
 int preferred_page_size(const AttentionShape& shape, const AttentionOptions& options) {
-  Problem problem;
-  problem.shape = shape;
-  problem.phase = Phase::decode;
-  problem.options = plan_options(options, Phase::decode);
-  problem.extent = problem.options.capacity;
+  const Problem problem = problem_of_phase(shape, options, Phase::decode);
   const Choice choice = Registry::builtin().choose(problem, this_machine(), options.backend);
   return choice.backend->preferred_page_sizes(shape).front();
 }

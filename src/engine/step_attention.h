@@ -27,6 +27,10 @@ class StepAttention {
   StepAttention(const AttentionShape& shape, const PagePool& pool, int first_layer,
                 const AttentionOptions& options);
 
+  /// Chooses the backend of a phase, and says so, if that has not been done. Throws Error as
+  /// Registry::choose does.
+  void prepare(Phase phase);
+
   /// Takes the next step, of one request. Throws Error as Registry::choose, Backend::plan and
   /// Plan::update do.
   void begin(const StepBatch& step);
@@ -39,21 +43,21 @@ class StepAttention {
 
  private:
   using Bindings = std::vector<std::unique_ptr<KvBinding>>;  // by layer
-  struct Planned {
-    std::unique_ptr<Plan> plan;
+  struct Prepared {
+    const Backend* backend = nullptr;
+    std::unique_ptr<Plan> plan;  // made by the phase's first step
     const Bindings* bindings = nullptr;
   };
 
-  Planned make_plan(const StepBatch& step);
   const Bindings& bindings_of(const Backend& backend);
 
   AttentionShape shape_;
   const PagePool* pool_;
   std::string layers_;  // "0-29"
   AttentionOptions options_;
-  std::array<Planned, 4> by_phase_;
+  std::array<Prepared, 4> by_phase_;
   std::map<const Backend*, Bindings> bindings_;
-  Planned* current_ = nullptr;
+  Prepared* current_ = nullptr;
   AlignedBytes workspace_;  // one for all phases: only one plan runs at a time
   std::int64_t workspace_bytes_ = 0;
   double seconds_ = 0.0;

@@ -36,6 +36,7 @@ class Transformer {
   void check_attention();
   const AttentionCheck* attention_check() const { return check_.get(); }
 
+  StepAttention& attention() { return attention_; }
   const StepAttention& attention() const { return attention_; }
   std::int32_t max_tokens() const { return max_tokens_; }
 
