@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "attention/key_runs.h"
@@ -89,9 +90,13 @@ void check_table_entries(const AttentionShape& shape, const StepBatch& step) {
       const std::int64_t row =
           r * tables.request_stride + (head > 0 ? head * tables.head_stride : 0);
       const std::int64_t used = (std::int64_t{kv_len} + tables.page_size - 1) / tables.page_size;
-      for (std::int64_t k = 0; tables.positions != nullptr && k < used; ++k)
-        check(tables.positions[row + k] >= 0, "page_pos (tables.positions) entry ", k,
-              " of request ", r, " is ", tables.positions[row + k]);
+      for (std::int64_t k = 0; tables.positions != nullptr && k < used; ++k) {
+        const std::int64_t last =
+            std::min<std::int64_t>(tables.page_size, kv_len - k * tables.page_size) - 1;
+        check(tables.positions[row + k] >= 0 && tables.positions[row + k] <= kMaxPosition - last,
+              "page_pos (tables.positions) entry ", k, " of request ", r, " is ",
+              tables.positions[row + k], "; its ", last + 1, " slots must stand at 0 ... 2^31 - 1");
+      }
       for_each_key_run(step, request, head, Mask(shape).seen_from(request.rows()),
                        [&](const KeyRun& run) {
                          check(run.page >= 0 && run.page < tables.pool_pages, "block table entry ",

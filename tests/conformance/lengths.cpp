@@ -131,8 +131,8 @@ std::vector<std::int32_t> draw_pages(std::string_view kind, int pages, int page,
     for (const std::int64_t i : order) shuffled.push_back(result[static_cast<std::size_t>(i)]);
     return shuffled;
   }
-  if (kind == "far" && pages > 0)  // the last slots stand past the largest 32-bit number
-    result.back() = static_cast<std::int32_t>(kMaxPosition - page / 2);
+  if (kind == "far" && pages > 0)  // the last slot of a full page stands at the largest position
+    result.back() = static_cast<std::int32_t>(kMaxPosition - page + 1);
   return result;
 }
 

@@ -24,8 +24,8 @@ constexpr std::int64_t stored_bytes(Stored type) {
 
 }  // namespace
 
-/// A position that no row sees: of columns without a visible key.
-inline constexpr std::int32_t kNowhere = INT32_MAX;
+/// A position that no row sees, since keys stand at 0 and up: of columns without a visible key.
+inline constexpr std::int32_t kNowhere = -1;
 
 /// Up to 64 consecutive slots of one KV head. Columns that no row of the work sees, page tails
 /// included, point at a row of zeros and stand nowhere.
@@ -47,7 +47,7 @@ struct TileShape {
   int head_dim_v;
   Stored q_type;
   Stored kv_type;
-  float scale_log2;  ///< from product to logit in base 2, not negative; without the cap
+  float scale_log2;  ///< from product to logit in base 2, positive; without the cap
   float softcap;     ///< 0: none; then scale_log2 holds for the capped logit
   float cap_scale;   ///< from product to logit / softcap
 };
@@ -58,8 +58,8 @@ struct RowTile {
   int rows;
   bool
       one_way;  ///< multiply few rows as many are, so that a row's bits do not depend on the others
-  const std::int32_t* first_seen;  ///< [rows] first position that the row sees
-  const std::int32_t* last_seen;   ///< [rows] last position that it sees; below kNowhere
+  const std::int32_t* first_seen;  ///< [rows] first position that the row sees, 0 or more
+  const std::int32_t* last_seen;   ///< [rows] last position that it sees
   std::uint32_t* q;                ///< [rows, q_stride] units, zeros behind head_dim_qk
   float* o;                        ///< [rows, o_stride] sum of weights times values
   float* top;                      ///< [rows] largest logit so far, base 2; -inf: none
@@ -75,8 +75,9 @@ struct TileKernels {
   std::int64_t (*o_stride)(const TileShape&);       ///< floats a row of o
   std::int64_t (*scratch_words)(const TileShape&);  ///< 32-bit words of RowTile::scratch
 
-  /// Copies one row of stored numbers to RowTile::q, negated where `negate`.
-  void (*load_query)(const TileShape&, const void* from, bool negate, std::uint32_t* to);
+  /// Copies one row of stored numbers to RowTile::q, times the sign of the logits' scale: -1, 0
+  /// or 1.
+  void (*load_query)(const TileShape&, const void* from, int sign, std::uint32_t* to);
   /// Folds one tile of keys into every row; `next` (or null) is fetched meanwhile.
   void (*fold)(const TileShape&, const RowTile&, const KeyTile&, const KeyTile* next);
   /// Writes o[row] * factor as f32, f16 or bf16.

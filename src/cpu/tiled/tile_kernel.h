@@ -81,11 +81,12 @@ struct Kernel {
     return Scratch(shape, nullptr).words;
   }
 
-  static void load_query(const TileShape& shape, const void* from, bool negate, std::uint32_t* to) {
+  static void load_query(const TileShape& shape, const void* from, int sign, std::uint32_t* to) {
     const std::int64_t units = q_stride(shape);
     Operands<Isa>::convert(shape.q_type, from, shape.head_dim_qk, to, units);
-    if (!negate) return;
-    for (std::int64_t u = 0; u < units; ++u) to[u] ^= Isa::kPairs ? kSignsOfPair : kSignOfFloat;
+    if (sign > 0) return;
+    for (std::int64_t u = 0; u < units; ++u)
+      to[u] = sign == 0 ? 0 : to[u] ^ (Isa::kPairs ? kSignsOfPair : kSignOfFloat);
   }
 
   static void fetch(const KeyTile* next, int key, std::int64_t k_bytes, std::int64_t v_bytes) {

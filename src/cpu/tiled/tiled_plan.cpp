@@ -173,15 +173,22 @@ class TiledPlan final : public Plan {
     fold_keys(args, item, row_tile, begin, end);
   }
 
-  /// The scales of products, K's and q's own included.
+  /// From product to logit, q's and K's own scales included.
+  double logit_scale(const RunArgs& args, int kv_head) const {
+    const ScaleGranularity granularity = shape().fp8_scale;
+    return static_cast<double>(shape().logit_scale()) *
+           fp8_scale(args.q_scale, shape().q_type, granularity, kv_head) *
+           fp8_scale(args.k_scale, shape().kv_type, granularity, kv_head);
+  }
+
+  /// The kernels multiply logits by a positive scale: its sign, or a 0, is given to the queries.
   TileShape scaled(const RunArgs& args, int kv_head) const {
     TileShape to = tile_shape_;
-    const double scale = std::fabs(static_cast<double>(shape().logit_scale())) *
-                         fp8_scale(args.q_scale, shape().q_type, shape().fp8_scale, kv_head) *
-                         fp8_scale(args.k_scale, shape().kv_type, shape().fp8_scale, kv_head);
+    const double scale = logit_scale(args, kv_head);
+    const double positive = scale == 0.0 ? 1.0 : std::fabs(scale);
     const bool capped = shape().softcap > 0.0F;
-    to.scale_log2 = static_cast<float>(capped ? kLog2E : scale * kLog2E);
-    to.cap_scale = capped ? static_cast<float>(scale / shape().softcap) : 0.0F;
+    to.scale_log2 = static_cast<float>(capped ? kLog2E : positive * kLog2E);
+    to.cap_scale = capped ? static_cast<float>(positive / shape().softcap) : 0.0F;
     return to;
   }
 
@@ -190,27 +197,26 @@ class TiledPlan final : public Plan {
     const TensorView& view = step().q;
     const auto* data = static_cast<const std::byte*>(args.q != nullptr ? args.q : view.data);
     const int group = shape().group_size();
-    const bool negate = shape().logit_scale() < 0.0F;
+    const double scale = logit_scale(args, item.kv_head);
+    const int sign = scale < 0.0 ? -1 : scale == 0.0 ? 0 : 1;
     for (int row = 0; row < item.tokens * group; ++row) {
       const std::int64_t token = request.first_row + item.token + row / group;
       const std::int64_t head = item.kv_head * group + row % group;
       const std::int64_t offset = token * view.strides[0] + head * view.strides[1];
-      kernels_.load_query(tile_shape_, data + offset * size_of(view.dtype), negate,
+      kernels_.load_query(tile_shape_, data + offset * size_of(view.dtype), sign,
                           q + row * sizes_.q_stride);
     }
   }
 
   void set_sights(const Request& request, const WorkItem& item, std::int32_t* first,
                   std::int32_t* last) const {
-    constexpr std::int64_t kLeast = std::numeric_limits<std::int32_t>::min();
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
     const int group = shape().group_size();
     for (int row = 0; row < item.tokens * group; ++row) {
       const PositionRange seen =
           Mask(shape()).seen_from(request.q_start + item.token + row / group);
-      first[row] =
-          static_cast<std::int32_t>(std::clamp<std::int64_t>(seen.first, kLeast, kNowhere));
-      last[row] =
-          static_cast<std::int32_t>(std::clamp<std::int64_t>(seen.last, kLeast, kNowhere - 1));
+      first[row] = static_cast<std::int32_t>(std::clamp<std::int64_t>(seen.first, 0, kMost));
+      last[row] = static_cast<std::int32_t>(std::clamp<std::int64_t>(seen.last, -1, kMost));
     }
   }
 
