@@ -2,6 +2,7 @@
 
 #include "ops/linear.h"
 #include "ops/rows.h"
+#include "ops/signals_held.h"
 
 namespace headwise {
 
@@ -17,6 +18,7 @@ void linear(const TensorView& x, const TensorView& w, const MutableTensorView& y
         "], must be [", in.count, ", ", weight.count, "]");
   if (in.count == 0) return;
   const float beta = into == Into::add ? 1.0F : 0.0F;
+  const SignalsHeld held;
   const dnnl_status_t status =
       dnnl_sgemm('N', 'T', in.count, weight.count, in.width, 1.0F, in.data, in.stride, weight.data,
                  weight.stride, beta, out.data, out.stride);

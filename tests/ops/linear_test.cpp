@@ -1,8 +1,10 @@
 #include "ops/linear.h"
 
 #include <gtest/gtest.h>
+#include <sys/time.h>
 
 #include <cmath>
+#include <csignal>
 #include <random>
 #include <utility>
 #include <vector>
@@ -79,12 +81,49 @@ TEST(LinearErrors, NameTheSizes) {
   };
   EXPECT_THROW(linear(view(2, 3), view(4, 5), view(2, 4)), Error);
   EXPECT_THROW(linear(view(2, 3), view(4, 3), view(2, 5)), Error);
-  EXPECT_THROW(linear(dense(std::as_const(data).data(), DType::f16, {2, 3}), view(4, 3),
-                      view(2, 4)),
-               Error);
+  EXPECT_THROW(
+      linear(dense(std::as_const(data).data(), DType::f16, {2, 3}), view(4, 3), view(2, 4)), Error);
   TensorView transposed = view(3, 2);
   std::swap(transposed.strides[0], transposed.strides[1]);
   EXPECT_THROW(linear(transposed, view(4, 2), view(3, 4)), Error);
+}
+
+volatile std::sig_atomic_t handled = 0;
+
+/// A handler that runs every half millisecond, as a profiler's or an interpreter's might.
+class SignalStorm {
+ public:
+  SignalStorm() {
+    struct sigaction action = {};
+    action.sa_handler = [](int) { handled = handled + 1; };
+    sigaction(SIGALRM, &action, &before_);
+    const itimerval often = {{0, 500}, {0, 500}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+  }
+  ~SignalStorm() {
+    const itimerval never = {};
+    setitimer(ITIMER_REAL, &never, nullptr);
+    sigaction(SIGALRM, &before_, nullptr);
+  }
+
+ private:
+  struct sigaction before_ = {};
+};
+
+// Without its signals held, oneDNN's generated code lets a handler write over the heap.
+TEST(LinearSignals, HandlersDoNoHarm) {
+  const SignalStorm storm;
+  for (const auto& [m, n, k] : {Sizes{512, 960, 576}, Sizes{512, 576, 1536}, Sizes{1, 3072, 576}}) {
+    const std::vector<float> x(std::size_t(m) * k, 1.0F);
+    const std::vector<float> w(std::size_t(n) * k, 1.0F);
+    std::vector<float> y(std::size_t(m) * n);
+    for (int i = 0; i < 20; ++i) {
+      linear(dense(x.data(), DType::f32, {m, k}), dense(w.data(), DType::f32, {n, k}),
+             dense(y.data(), DType::f32, {m, n}));
+      ASSERT_EQ(y, std::vector<float>(y.size(), float(k)));
+    }
+  }
+  EXPECT_GT(handled, 0);
 }
 
 }  // namespace
