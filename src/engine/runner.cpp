@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "core/check.h"
+#include "core/log.h"
 #include "core/threads.h"
 #include "engine/process_memory.h"
 #include "engine/transformer.h"
@@ -180,7 +181,12 @@ Runner::Runner(const std::filesystem::path& model)
 
 std::vector<TokenId> Runner::encode(const GenerateOptions& options) const {
   check_options(options);
-  if (options.raw) return tokenizer_.encode(options.prompt);
+  if (const std::size_t lost = tokenizer_.unencodable_bytes(options.prompt); lost > 0) {
+    log(LogLevel::warning, concat(lost,
+                                  " bytes of the prompt are in no token of this model's "
+                                  "vocabulary and are left out"));
+  }
+  if (options.raw) return tokenizer_.encode(options.prompt, SpecialText::parsed);
   const ChatMessage question{.role = "user", .content = options.prompt};
   return ChatTemplate(file_).encode(tokenizer_, {&question, 1});
 }

@@ -15,8 +15,8 @@
 namespace headwise {
 
 struct GenerateOptions {
-  std::string prompt;          ///< any text, not empty
-  bool raw = false;            ///< leave the chat template out
+  std::string prompt;  ///< any text, not empty
+  bool raw = false;    ///< leave the chat template out; special tokens may be written in the prompt
   std::int64_t max_new = 256;  ///< tokens, at least 1; fewer where the model's context ends
   std::int64_t chunk = 512;    ///< tokens of a prefill step, at least 1
   std::string backend;         ///< forced, as for Registry::choose; "": the best one

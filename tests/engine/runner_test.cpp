@@ -60,6 +60,10 @@ TEST_F(TinyRunner, StreamsTheTextThatItReturns) {
   EXPECT_EQ(progress, (std::vector<std::int64_t>{4, 5}));
 }
 
+TEST_F(TinyRunner, ARawPromptMaySpellSpecialTokens) {
+  EXPECT_EQ(runner_.encode(options("<s>hell")).size(), 2U);
+}
+
 TEST_F(TinyRunner, ReportsItsNumbers) {
   const Generation generation = runner_.generate(options("hello"));
   EXPECT_GT(generation.ttft_ms.value(), 0.0);
