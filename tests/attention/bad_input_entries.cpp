@@ -202,6 +202,12 @@ std::vector<Entry> table_entries() {
               w.step.tables.positions = w.positions.data();
             },
             {"position", "entry 1", "request 1", "-16"}),
+      paged("slots past the last position",
+            [](World& w) {
+              w.positions[5] = kMax32 - 6;  // eight slots
+              w.step.tables.positions = w.positions.data();
+            },
+            {"position", "entry 2", "request 1", "2147483641"}),
   };
 }
 

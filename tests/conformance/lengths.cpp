@@ -117,7 +117,8 @@ void cut(Recipe& recipe) {
 }
 
 /// Pages of a longer text in order, in any order, or as far out as positions go.
-std::vector<std::int32_t> draw_pages(std::string_view kind, int pages, int page, Rng& rng) {
+std::vector<std::int32_t> draw_pages(std::string_view kind, int kv_len, int page, Rng& rng) {
+  const int pages = (kv_len + page - 1) / page;
   std::vector<std::int32_t> result;
   std::int64_t at = kind == "far" ? kMaxPosition - std::int64_t{2} * page * pages : 0;
   for (int i = 0; i < pages; ++i) {
@@ -131,8 +132,8 @@ std::vector<std::int32_t> draw_pages(std::string_view kind, int pages, int page,
     for (const std::int64_t i : order) shuffled.push_back(result[static_cast<std::size_t>(i)]);
     return shuffled;
   }
-  if (kind == "far" && pages > 0)  // the last slot of a full page stands at the largest position
-    result.back() = static_cast<std::int32_t>(kMaxPosition - page + 1);
+  if (kind == "far" && pages > 0)  // the last slot stands at the largest position
+    result.back() = static_cast<std::int32_t>(kMaxPosition - (kv_len - 1) % page);
   return result;
 }
 
@@ -173,7 +174,7 @@ void draw_positions(Recipe& recipe, const Spec& spec, Rng& rng) {
   if (pages != "default")
     for (std::size_t r = 0; r < recipe.q_lens.size(); ++r)
       for (int head = 0; head < recipe.table_heads; ++head)
-        recipe.page_pos.push_back(draw_pages(pages, recipe.pages_of(r), recipe.page_size, rng));
+        recipe.page_pos.push_back(draw_pages(pages, recipe.kv_lens[r], recipe.page_size, rng));
   const std::string_view start = spec.text(kQStart);
   if (start == "default") return;
   std::vector<std::int32_t> starts;
