@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "bench/buffer.h"
@@ -54,10 +55,10 @@ struct ReadPlan {
   ReadPlan(const CpuInfo& cpu, int threads, std::int64_t wanted) {
     constexpr std::int64_t kLeast = 256LL << 20;
     constexpr std::int64_t kMost = 4LL << 30;  // no cache is half as large
-    constexpr std::int64_t kWindow = 64LL << 20;
+    constexpr std::int64_t kWindowAThread = 8LL << 20;
     const std::int64_t bytes =
         wanted > 0 ? wanted : std::clamp(2 * cpu.last_cache_bytes, kLeast, kMost);
-    windows = std::max<std::int64_t>(1, bytes / kWindow);
+    windows = std::max<std::int64_t>(1, bytes / (kWindowAThread * threads));
     stream = std::max<std::int64_t>(64, bytes / windows / threads / kReadStreams / 64 * 64);
   }
 };
@@ -78,16 +79,25 @@ double read_rate(const CpuInfo& cpu, int threads, const ProbeOptions& options) {
       std::memset(part_of(window, thread), thread + 1, static_cast<std::size_t>(part));
 
   std::uint64_t sum = 0;
+  double best = 0.0;
   std::int64_t window = 0;
-  const double seconds = shortest(options.seconds, [&] {
-#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(^ : sum)
-    for (int thread = 0; thread < threads; ++thread)
-      sum ^= read(part_of(window, thread), plan.stream);
+  for (const double end = now() + options.seconds; best == 0.0 || now() < end;) {
+    double first = std::numeric_limits<double>::infinity();
+    double last = 0.0;
+#pragma omp parallel num_threads(threads) reduction(^ : sum) reduction(min : first) \
+    reduction(max : last)
+    {
+#pragma omp barrier
+      first = now();
+      sum ^= read(part_of(window, omp_get_thread_num()), plan.stream);
+      last = now();
+    }
+    best = std::max(best, static_cast<double>(part * threads) / (last - first));
     window = (window + 1) % plan.windows;
-  });
+  }
   const volatile std::uint64_t used = sum;
   (void)used;
-  return static_cast<double>(part * threads) / seconds;
+  return best;
 }
 
 /// Rounds of a register loop that take about two milliseconds.

@@ -78,10 +78,14 @@ void fill_normal(Buffer& buffer, DType type, std::int64_t count, std::uint64_t s
 }
 
 void fill_int8_scales(Buffer& buffer, std::int64_t count, std::uint64_t seed) {
-  std::vector<float> table(kSteps);
-  for (std::size_t i = 0; i < kSteps; ++i)
-    table[i] = (0.5F + static_cast<float>(i) / kSteps) / kInt8Units;
-  if (count > 0) fill_from(table, buffer.as<float>(), count, seed);
+  if (count == 0) return;
+  static const std::vector<float> table = [] {
+    std::vector<float> scales(kSteps);
+    for (std::size_t i = 0; i < kSteps; ++i)
+      scales[i] = (0.5F + static_cast<float>(i) / kSteps) / kInt8Units;
+    return scales;
+  }();
+  fill_from(table, buffer.as<float>(), count, seed);
 }
 
 }  // namespace headwise::bench

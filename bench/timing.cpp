@@ -41,10 +41,9 @@ double warm_up(const std::function<void()>& call, double seconds,
 /// One call's turn: runs back to back.
 void take_turn(const std::function<void()>& call, double expected_s, Samples& samples,
                const std::function<bool()>& stop) {
-  const double wanted = std::clamp(kRoundSeconds / expected_s, 1.0, 1000.0);
   // The call before left its own data in the caches; long calls do not notice.
   if (expected_s < kRoundSeconds) call();
-  for (int run = 0; run < static_cast<int>(wanted) && !stop(); ++run)
+  for (double total = 0.0; total < kRoundSeconds && !stop(); total += samples.back())
     samples.push_back(time_of(call));
 }
 

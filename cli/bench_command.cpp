@@ -1,0 +1,177 @@
+#include "cli/bench_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/bench.h"
+#include "bench/table.h"
+#include "cli/exit_status.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/usage.h"
+#include "core/check.h"
+#include "core/log.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr const char* kHelp = R"(Suites, for a context of C tokens:
+  prefill   every request has C new tokens and nothing cached
+  append    every request has --new tokens behind C cached ones (kv_len is their sum)
+  decode    every request has 1 new token; its kv_len, itself included, is C
+  mixed     --batch decodes at C, and the first 2048 tokens (at most C) of one prompt beside them
+
+Every run measures the machine's limits first (some seconds). Before a backend is timed, sampled rows
+of what it wrote are compared with the reference; a wrong row has no time, and the exit status is 1.
+K and V lie in shuffled pages, in as many copies as the last cache level cannot hold.
+  fraction   of the run's best matrix product, or best read, whichever limit binds; may pass 1
+  of peak    of the arithmetic units' rate in registers; above 1 the run is void
+The backend that would be chosen runs beside `standard`; --backend or HEADWISE_BACKEND runs one alone.
+
+--lens: how the contexts of a batch differ: even; zipf (C/128 times 1 to 128, small ones more often);
+one-long (one of C, the others of C/128); or a file with a context a line, in place of --contexts and
+--batch.
+--protocol: sustained (calls back to back), burst (calls after rests), graph (CUDA graphs, on GPUs).
+
+Examples:
+  headwise bench prefill append decode --contexts 4k --new 64
+  headwise bench decode --shape q32:kv8:d128:f8 --contexts 4k,32k --batch 16 --json
+  headwise bench mixed --batch 32 --contexts 2k --threads 1 --save mixed.json)";
+
+struct Flags {
+  std::vector<std::string> suites;
+  std::string shape = "q32:kv8:d128";
+  std::string backend;
+  std::string contexts = "4k";
+  std::string new_tokens = "64";
+  std::int64_t batch = 1;
+  std::string lens = "even";
+  std::string protocol = "sustained";
+  int threads = 0;
+  std::uint64_t seed = 0;
+  std::string save;
+  bool json = false;
+};
+
+/// Options that would have no effect are refused: the user means something by them.
+void refuse_idle_options(const CLI::App& command, const bench::BenchOptions& options) {
+  if (command.count("--new") > 0 &&
+      std::none_of(options.suites.begin(), options.suites.end(), bench::takes_new_tokens))
+    throw CLI::ValidationError("--new", "only the suite append has new tokens to choose");
+  if (options.workload.lens.kind != bench::Lens::Kind::listed) return;
+  for (const char* name : {"--contexts", "--batch"})
+    if (command.count(name) > 0)
+      throw CLI::ValidationError(name, "the file of --lens lists the contexts of the batch");
+}
+
+bench::BenchOptions read_options(const CLI::App& command, const Flags& flags) {
+  bench::BenchOptions options;
+  for (const std::string& suite : flags.suites) options.suites.push_back(bench::parse_suite(suite));
+  options.shape = shape_option(flags.shape);
+  options.backend = forced_backend(flags.backend);
+  if (!options.backend.empty()) Registry::builtin().find(options.backend);
+  options.workload = {.contexts = sizes_option("--contexts", flags.contexts),
+                      .new_tokens = sizes_option("--new", flags.new_tokens),
+                      .batch = flags.batch,
+                      .lens = bench::parse_lens(flags.lens),
+                      .seed = flags.seed};
+  options.timing.protocol = bench::parse_protocol(flags.protocol);
+  refuse_idle_options(command, options);
+  const int available = this_machine().cpu.threads;
+  if (flags.threads > available)
+    throw Error(ErrorCode::not_possible,
+                concat("--threads ", flags.threads, ": this process may run on ", available));
+  options.threads = flags.threads;
+  options.progress = show_progress;
+  options.stop = interrupted;
+  return options;
+}
+
+[[noreturn]] void fail_to_write(const std::string& path) {
+  throw Error(ErrorCode::invalid_input, concat("cannot write ", path, ": ", std::strerror(errno)));
+}
+
+/// Called before the work, so that a wrong path does not cost its results. Keeps what is there.
+void check_writable(const std::string& path) {
+  if (!std::ofstream(path, std::ios::app)) fail_to_write(path);
+}
+
+void save(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) fail_to_write(path);
+}
+
+/// Ends the command with its exit status where the report is no success.
+void judge(const bench::BenchReport& report) {
+  if (report.interrupted) {
+    log(LogLevel::warning, "interrupted; these are the rows so far");
+    throw CLI::RuntimeError(kInterrupted);
+  }
+  if (report.wrong)
+    throw Error(ErrorCode::invalid_input, "a backend's rows failed their check: see the notes");
+  if (report.is_void())
+    throw Error(ErrorCode::invalid_input,
+                "the run is void: a row was faster than the physical peak that was measured, so "
+                "something disturbed the measurement; repeat it on a quiet machine");
+  const bool timed = std::any_of(report.rows.begin(), report.rows.end(),
+                                 [](const bench::Row& row) { return row.ms.has_value(); });
+  if (!timed)
+    throw Error(ErrorCode::not_possible, "no backend could be timed: " + report.rows.front().note);
+}
+
+void run(const CLI::App& command, const Flags& flags) {
+  const bench::BenchOptions options = read_options(command, flags);
+  if (!flags.save.empty()) check_writable(flags.save);
+  catch_interrupt();
+  const bench::BenchReport report = bench::run_bench(options, Registry::builtin(), this_machine());
+  clear_progress();
+  const std::string json = bench::to_json(report).dump(2) + "\n";
+  std::cout << (flags.json ? json : bench::format_table(report)) << std::flush;
+  if (!flags.save.empty()) save(flags.save, json);
+  judge(report);
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand(
+      "bench", "Time attention, and say how near it comes to the machine's limits");
+  command->add_option("SUITE", flags->suites, "prefill, append, decode, mixed: one or more")
+      ->required();
+  command->add_option("--shape", flags->shape, kShapeHelp)->capture_default_str();
+  command->add_option("--backend", flags->backend, "run this backend alone");
+  command->add_option("--contexts", flags->contexts, "tokens, such as 4k,32k (k and m are 1024s)")
+      ->capture_default_str();
+  command->add_option("--new", flags->new_tokens, "new tokens of append, such as 64,512")
+      ->capture_default_str();
+  command->add_option("--batch", flags->batch, "requests")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command->add_option("--lens", flags->lens, "even, zipf, one-long or a file")
+      ->capture_default_str();
+  command->add_option("--threads", flags->threads, "CPU threads; all that there are if not given")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--protocol", flags->protocol, "sustained, burst or graph")
+      ->capture_default_str();
+  command->add_option("--seed", flags->seed, "of the random data, tables and lengths")
+      ->capture_default_str();
+  command->add_option("--save", flags->save, "write the JSON document to this file, too");
+  command->add_flag("--json", flags->json, "one JSON document on standard output, no table");
+  command->footer(kHelp);
+  command->callback([command, flags] { run(*command, *flags); });
+}
+
+}  // namespace headwise::cli

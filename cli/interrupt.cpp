@@ -1,0 +1,23 @@
+#include "cli/interrupt.h"
+
+#include <csignal>
+
+namespace headwise::cli {
+namespace {
+
+volatile std::sig_atomic_t flag = 0;
+
+void set_flag(int) { flag = 1; }
+
+}  // namespace
+
+void catch_interrupt() {
+  struct sigaction action {};
+  action.sa_handler = set_flag;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+bool interrupted() { return flag != 0; }
+
+}  // namespace headwise::cli

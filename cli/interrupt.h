@@ -1,0 +1,10 @@
+#pragma once
+
+namespace headwise::cli {
+
+/// From now on the first Ctrl-C only sets a flag, for long work to end in order; the second one
+/// ends the program.
+void catch_interrupt();
+bool interrupted();
+
+}  // namespace headwise::cli

@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/run_program.h"
+
+namespace headwise::cli {
+namespace {
+
+using nlohmann::json;
+using Arguments = std::vector<std::string>;
+
+/// A bench of a moment, besides its probes.
+Arguments small_bench(const Arguments& more) {
+  Arguments arguments{"bench", "decode", "--shape", "q4:kv2:d16", "--contexts", "64"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+void expect_refused(const Arguments& arguments, int status, const Arguments& parts) {
+  const Outcome outcome = run_program(arguments);
+  EXPECT_EQ(outcome.status, status) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  for (const std::string& part : parts) EXPECT_TRUE(has(outcome.err, part)) << outcome.err;
+}
+
+TEST(BenchCommand, RefusesWrongUsageBeforeItMeasures) {
+  expect_refused({"bench"}, 2, {"SUITE"});
+  expect_refused({"bench", "decode", "prefil"}, 2,
+                 {"prefil", "prefill", "append", "decode", "mixed"});
+  expect_refused(small_bench({"--batch", "0"}), 2, {"--batch"});
+  expect_refused(small_bench({"--threads", "0"}), 2, {"--threads"});
+  expect_refused(small_bench({"--lens", "zpif"}), 2, {"zpif", "one-long"});
+  expect_refused(small_bench({"--protocol", "steady"}), 2, {"steady", "sustained", "burst"});
+  expect_refused(small_bench({"--new", "8"}), 2, {"--new", "append"});
+  expect_refused({"bench", "decode", "--contexts", "4k,"}, 2, {"--contexts"});
+  expect_refused({"bench", "decode", "--contexts", "3000m"}, 2, {"3000m"});
+}
+
+TEST(BenchCommand, SaysWhatThisMachineCannot) {
+  expect_refused(small_bench({"--protocol", "graph"}), 3, {"graph", "CPU"});
+  expect_refused(small_bench({"--threads", "1000000"}), 3, {"1000000"});
+}
+
+TEST(BenchCommand, RefusesAPathItCannotWriteBeforeItMeasures) {
+  expect_refused(small_bench({"--save", "/nonexistent/bench.json"}), 1,
+                 {"/nonexistent/bench.json"});
+}
+
+TEST(BenchCommand, PrintsOneJsonDocumentAndSavesIt) {
+  const std::string path = testing::TempDir() + "headwise_bench.json";
+  const Outcome outcome = run_program(
+      small_bench({"append", "--new", "8", "--threads", "1", "--json", "--save", path}));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const json document = json::parse(outcome.out);
+  EXPECT_EQ(json::parse(std::ifstream(path)), document);
+  std::remove(path.c_str());
+
+  ASSERT_GE(document["rows"].size(), 4U);
+  for (const json& row : document["rows"]) {
+    EXPECT_EQ(row.size(), 25U);
+    EXPECT_TRUE(row["ms"].is_number() || row["note"].is_string()) << row;
+  }
+  EXPECT_EQ(document["rows"][0]["suite"], "decode");
+  EXPECT_EQ(document["rows"].back()["suite"], "append");
+  EXPECT_EQ(document["rows"].back()["kv_len"], 72);
+  EXPECT_GT(document["limits"]["read_gbps"], 0.0);
+  // Not a terminal: no progress, and the log has the choice of each suite.
+  EXPECT_FALSE(has(outcome.err, "\r"));
+  EXPECT_TRUE(has(outcome.err, "attention: layers 0 decode -> ")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "attention: layers 0 append -> ")) << outcome.err;
+}
+
+TEST(BenchCommand, AForcedBackendRunsAloneAndAFullDiskIsAnError) {
+  const Outcome outcome = run_program(small_bench({"--threads", "1", "--save", "/dev/full"}),
+                                      {.environment = {"HEADWISE_BACKEND=reference"}});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(has(outcome.err, "headwise: cannot write /dev/full: No space left")) << outcome.err;
+  // The rows are not lost with the file.
+  EXPECT_TRUE(has(outcome.out, "reference")) << outcome.out;
+  EXPECT_FALSE(has(outcome.out, "standard")) << outcome.out;
+}
+
+TEST(BenchCommand, CtrlCEndsWithTheRowsSoFar) {
+  const Outcome outcome =
+      run_program({"bench", "decode", "--contexts", "32k", "--backend", "reference", "--json"},
+                  {.signal_after = "attention: ", .signal = SIGINT});
+  EXPECT_EQ(outcome.status, 130) << outcome.err;
+  EXPECT_TRUE(json::parse(outcome.out)["rows"].is_array());
+  EXPECT_TRUE(has(outcome.err, "interrupted")) << outcome.err;
+}
+
+}  // namespace
+}  // namespace headwise::cli
