@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Proves that a machine with nothing but Debian 12, bash and git can do `./run` and `./test`: builds such a system
-# in a folder with debootstrap, clones HEAD into it, runs both there, and `./run` once more without a network.
+# in a folder with debootstrap, clones HEAD into it, and runs both there, the second one without a network.
 #
 #   scripts/prove_fresh.sh [--setup-only] [FOLDER]
 #
@@ -84,10 +84,9 @@ prove() {
   timed "set-up" in_system "$tree" "root=/headwise && source scripts/setup.sh && install_packages"
   if [[ $setup_only == yes ]]; then return; fi
   timed "./run" in_system "$tree" ./run
-  timed "./test" in_system "$tree" ./test
   export -f in_system network_environment
   # shellcheck disable=SC2016 # the inner shell expands it
-  timed "./run without a network" unshare --net bash -euc 'in_system "$1" ./run' - "$tree"
+  timed "./test, without a network" unshare --net bash -euc 'in_system "$1" ./test' - "$tree"
 }
 
 if [[ ${1:-} == --in-namespace ]]; then
