@@ -117,14 +117,17 @@ void Suite::run_one(std::int64_t index, const Spec& one, const Case& c,
          << "\n  " << to_string(one) << "\n  " << to_string(c.recipe());
     tally.failures.push_back(std::move(text).str());
   };
+  const Backend& reference = Registry::builtin().find("reference");
   Outputs exact = exact_outputs(c);
   try {
-    conformance::run(Registry::builtin().find("reference"), c, exact);
+    conformance::run(reference, c, exact);
   } catch (const std::exception& error) {
     return record(reference_, "reference", error.what());
   }
-  if (index < covering_cases() || index % kOracleEvery == 0)
-    record(reference_, "reference", fault_in_reference(c, exact));
+  if (index < covering_cases() || index % kOracleEvery == 0) {
+    const std::string fault = fault_in_reference(c, exact);
+    record(reference_, "reference", fault.empty() ? judge(reference, c, exact, false) : fault);
+  }
   for (std::size_t i = 0; i < backends.size(); ++i) {
     if (const Support support = explain(*backends[i], c); !support)
       ++tallies_[i].refused[support.why_not];

@@ -85,7 +85,7 @@ OF_STANDARD = {
     "standard: K's FP8 scale for V": [edit(STANDARD, "shape().v_is_k_prefix ? args.k_scale : args.v_scale", "args.k_scale")],
     "standard: K's int8 scale for V": [edit(STANDARD, "prefix ? kv.k_scale : kv.v_scale", "kv.k_scale")],
     "standard: int8 scale after the sum": [edit(SOFTMAX, "s[i] *= v_scale[i];", "s[i] *= v_scale[0];")],
-    "standard: dead columns kept": [edit(STANDARD, "std::memset(head + end * row_bytes, 0, (work.keys - end) * row_bytes);", "")],
+    "standard: dead columns kept": [edit(STANDARD, "std::memset(head + end * row_bytes, 0, (work.keys - end) * row_bytes);", "static_cast<void>(end);")],
     "standard: every row sees what the last one sees": [edit(STANDARD, "work.request.q_start + row / group);", "work.request.q_start + work.request.q_len - 1);")],
     "standard: rows without keys left as they are": [edit(STANDARD, "        if (work.keys == 0) std::fill_n(values, head_dim, 0.0F);\n", "")],
     "standard: NaN taken for an empty row": [edit(SOFTMAX, "nan = nan || ", "nan = nan && ")],
