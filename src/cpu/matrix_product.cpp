@@ -1,5 +1,7 @@
 #include "cpu/matrix_product.h"
 
+#include "core/signals_held.h"
+
 namespace headwise {
 namespace {
 
@@ -29,6 +31,7 @@ void MatrixProduct::run(const void* a, const void* b, float* c) {
   a_.set_data_handle(const_cast<void*>(a));
   b_.set_data_handle(const_cast<void*>(b));
   c_.set_data_handle(c);
+  const SignalsHeld held;
   primitive_.execute(stream_, {{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}});
   stream_.wait();
 }

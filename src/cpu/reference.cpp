@@ -5,8 +5,8 @@
 
 #include "attention/rows.h"
 #include "core/check.h"
+#include "core/thread_scope.h"
 #include "cpu/load_row.h"
-#include "cpu/thread_scope.h"
 
 namespace headwise {
 namespace {
@@ -93,7 +93,7 @@ class ReferencePlan final : public Plan {
  public:
   ReferencePlan(const Problem& problem, const Support& support)
       : Plan(kName, support.row, problem.shape, problem.extent),
-        threads_(plan_threads(problem.options.threads)) {
+        threads_(threads_or_all(problem.options.threads)) {
     set_workspace_bytes(threads_ * Scratch::size(shape()) *
                         static_cast<std::int64_t>(sizeof(double)));
   }

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "attention/rows.h"
+#include "core/thread_scope.h"
 #include "cpu/load_row.h"
 #include "cpu/matrix_product.h"
 #include "cpu/softmax_row.h"
-#include "cpu/thread_scope.h"
 
 namespace headwise {
 
@@ -86,7 +86,7 @@ class StandardPlan final : public Plan {
   StandardPlan(const Problem& problem, const Support& support, DType type)
       : Plan(kStandardName, support.row, problem.shape, problem.extent),
         type_(type),
-        threads_(plan_threads(problem.options.threads)),
+        threads_(threads_or_all(problem.options.threads)),
         memory_(shape(), type, capacity()) {
     set_workspace_bytes(memory_.bytes);
   }

@@ -1,13 +1,11 @@
 #include "engine/runner.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <chrono>
 
 #include "core/check.h"
 #include "core/log.h"
-#include "core/threads.h"
+#include "core/thread_scope.h"
 #include "engine/process_memory.h"
 #include "engine/transformer.h"
 #include "model/chat_template.h"
@@ -22,20 +20,6 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-/// OpenMP regions of this thread, oneDNN's too, use `threads` while this lives.
-class ThreadScope {
- public:
-  explicit ThreadScope(int threads) : before_(omp_get_max_threads()) {
-    omp_set_num_threads(threads > 0 ? threads : available_threads());
-  }
-  ~ThreadScope() { omp_set_num_threads(before_); }
-  ThreadScope(const ThreadScope&) = delete;
-  ThreadScope& operator=(const ThreadScope&) = delete;
-
- private:
-  int before_;
-};
 
 /// What the steps of a phase took.
 struct PhaseTime {
@@ -193,7 +177,7 @@ std::vector<TokenId> Runner::encode(const GenerateOptions& options) const {
 
 Generation Runner::generate(const GenerateOptions& options, const GenerateEvents& events) const {
   const Clock::time_point start = Clock::now();
-  const ThreadScope threads(options.threads);
+  const ThreadScope threads(threads_or_all(options.threads));
   Generation generation;
   generation.prompt_tokens = encode(options);
   const auto prompt = static_cast<std::int64_t>(generation.prompt_tokens.size());

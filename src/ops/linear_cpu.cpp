@@ -1,8 +1,8 @@
 #include <dnnl.h>
 
+#include "core/signals_held.h"
 #include "ops/linear.h"
 #include "ops/rows.h"
-#include "ops/signals_held.h"
 
 namespace headwise {
 

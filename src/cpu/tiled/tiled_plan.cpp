@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attention/rows.h"
-#include "cpu/thread_scope.h"
+#include "core/thread_scope.h"
 #include "cpu/tiled/key_reader.h"
 #include "cpu/tiled/work_list.h"
 
@@ -64,7 +64,7 @@ class TiledPlan final : public Plan {
         kernels_(kernels),
         tile_shape_(tile_shape_of(shape())),
         sizes_(shape(), tile_shape_, kernels),
-        threads_(plan_threads(problem.options.threads)),
+        threads_(threads_or_all(problem.options.threads)),
         zeros_(4 * padded(std::max(shape().head_dim_qk, shape().head_dim_v))) {
     rules_ = {threads_, sizes_.tile_rows, problem.options.batch_invariant ? kFixedSplit : 0};
     const std::int64_t part_rows = rules_.most_part_rows();

@@ -2,12 +2,12 @@
 
 #include <omp.h>
 
-#include "headwise/machine.h"
+#include "core/threads.h"
 
 namespace headwise {
 
-/// CPU threads of a plan: what its options say, or all that the process may run on.
-inline int plan_threads(int wanted) { return wanted > 0 ? wanted : this_machine().cpu.threads; }
+/// `wanted`, or for 0 all that the process may run on.
+inline int threads_or_all(int wanted) { return wanted > 0 ? wanted : available_threads(); }
 
 /// OpenMP regions of the calling thread, oneDNN's too, use `threads` while this lives.
 class ThreadScope {

@@ -1,4 +1,4 @@
-#include "ops/signals_held.h"
+#include "core/signals_held.h"
 
 #include <omp.h>
 
