@@ -46,58 +46,61 @@ class DefaultThreads {
   int before_;
 };
 
-/// The bytes of a read, in windows that all threads walk together. A window is long enough for its
-/// start not to count and short enough to fall between two of a neighbour's.
-struct ReadPlan {
-  std::int64_t windows;
-  std::int64_t stream;  ///< bytes of one of a thread's streams in a window
-
-  ReadPlan(const CpuInfo& cpu, int threads, std::int64_t wanted) {
+/// Memory past the last cache level, read in parts: one a thread at a time, long enough for a
+/// thread's start not to count and short enough to fall between two turns of a neighbour.
+class ReadProbe {
+ public:
+  ReadProbe(const CpuInfo& cpu, int threads, std::int64_t wanted) {
     constexpr std::int64_t kLeast = 256LL << 20;
     constexpr std::int64_t kMost = 4LL << 30;  // no cache is half as large
-    constexpr std::int64_t kWindowAThread = 8LL << 20;
     const std::int64_t bytes =
         wanted > 0 ? wanted : std::clamp(2 * cpu.last_cache_bytes, kLeast, kMost);
-    windows = std::max<std::int64_t>(1, bytes / (kWindowAThread * threads));
-    stream = std::max<std::int64_t>(64, bytes / windows / threads / kReadStreams / 64 * 64);
+    parts_ = std::max<std::int64_t>(1, bytes / (kPart * threads)) * threads;
+    buffer_ = Buffer(parts_ * kPart);
+    for (const ProbeKernels* kernels : all_probe_kernels())
+      if (kernels->read != nullptr && kernels->runs_on(cpu)) read_ = kernels->read;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (std::int64_t part = 0; part < parts_; ++part)  // touched first by the thread that reads it
+      std::memset(buffer_.data() + part * kPart, 1, static_cast<std::size_t>(kPart));
   }
+
+  /// The best bytes a second of `threads` threads in about `seconds`.
+  double rate(int threads, double seconds) const {
+    std::uint64_t sum = 0;
+    double best = 0.0;
+    std::int64_t from = 0;
+    for (const double end = now() + seconds; best == 0.0 || now() < end;) {
+      double first = std::numeric_limits<double>::infinity();
+      double last = 0.0;
+#pragma omp parallel num_threads(threads) reduction(^ : sum) reduction(min : first) \
+    reduction(max : last)
+      {
+#pragma omp barrier
+        first = now();
+        sum ^= read_(buffer_.data() + (from + omp_get_thread_num()) * kPart, kPart / kReadStreams);
+        last = now();
+      }
+      best = std::max(best, static_cast<double>(kPart * threads) / (last - first));
+      from = from + 2 * threads <= parts_ ? from + threads : 0;
+    }
+    const volatile std::uint64_t used = sum;
+    (void)used;
+    return best;
+  }
+
+ private:
+  static constexpr std::int64_t kPart = 8LL << 20;  // bytes
+
+  std::int64_t parts_ = 0;  // a multiple of the threads
+  Buffer buffer_;
+  std::uint64_t (*read_)(const std::byte*, std::int64_t) = nullptr;
 };
 
 double read_rate(const CpuInfo& cpu, int threads, const ProbeOptions& options) {
-  const ReadPlan plan(cpu, threads, options.read_bytes);
-  const std::int64_t part = plan.stream * kReadStreams;
-  Buffer buffer(plan.windows * threads * part);
-  const auto part_of = [&](std::int64_t window, int thread) {
-    return buffer.data() + (window * threads + thread) * part;
-  };
-  auto read = portable_probes.read;
-  for (const ProbeKernels* kernels : all_probe_kernels())
-    if (kernels->read != nullptr && kernels->runs_on(cpu)) read = kernels->read;
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int thread = 0; thread < threads; ++thread)  // touched first by the thread that reads it
-    for (std::int64_t window = 0; window < plan.windows; ++window)
-      std::memset(part_of(window, thread), thread + 1, static_cast<std::size_t>(part));
-
-  std::uint64_t sum = 0;
-  double best = 0.0;
-  std::int64_t window = 0;
-  for (const double end = now() + options.seconds; best == 0.0 || now() < end;) {
-    double first = std::numeric_limits<double>::infinity();
-    double last = 0.0;
-#pragma omp parallel num_threads(threads) reduction(^ : sum) reduction(min : first) \
-    reduction(max : last)
-    {
-#pragma omp barrier
-      first = now();
-      sum ^= read(part_of(window, omp_get_thread_num()), plan.stream);
-      last = now();
-    }
-    best = std::max(best, static_cast<double>(part * threads) / (last - first));
-    window = (window + 1) % plan.windows;
-  }
-  const volatile std::uint64_t used = sum;
-  (void)used;
-  return best;
+  const ReadProbe probe(cpu, threads, options.read_bytes);
+  const double together = probe.rate(threads, options.seconds * 2.0 / 3.0);
+  // On a busy machine all threads are seldom on at once; one alone is the better witness then.
+  return std::max(together, probe.rate(1, options.seconds / 3.0));
 }
 
 /// Rounds of a register loop that take about two milliseconds.
@@ -133,11 +136,10 @@ double register_rate(float (*loop)(std::int64_t), double flops_a_round, int thre
 }
 
 /// FLOP/s of oneDNN's product of two square matrices, in the layout that it likes best.
-double product_rate(dnnl::memory::data_type type, int threads, const ProbeOptions& options) {
+double product_rate(dnnl::memory::data_type type, std::int64_t n, int threads, double seconds) {
   const DefaultThreads guard(threads);
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   dnnl::stream stream(engine);
-  const std::int64_t n = options.product_size;
   const dnnl::memory::desc any({n, n}, type, dnnl::memory::format_tag::any);
   const dnnl::memory::desc result({n, n}, dnnl::memory::data_type::f32,
                                   dnnl::memory::format_tag::ab);
@@ -148,12 +150,21 @@ double product_rate(dnnl::memory::data_type type, int threads, const ProbeOption
   for (const dnnl::memory* operand : {&a, &b})  // 0x3c3c is an ordinary number in F32 and in BF16
     std::memset(operand->get_data_handle(), 0x3c, operand->get_desc().get_size());
   const dnnl::matmul product(description);
-  const double seconds = shortest(options.seconds, [&] {
+  const double best = shortest(seconds, [&] {
     product.execute(stream, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}});
     stream.wait();
   });
   const auto size = static_cast<double>(n);
-  return 2.0 * size * size * size / seconds;
+  return 2.0 * size * size * size / best;
+}
+
+/// The best of a big product, to fill many cores, a smaller one, which may be over before a
+/// neighbour's turn, and one thread alone, as in read_rate.
+double best_product_rate(dnnl::memory::data_type type, int threads, const ProbeOptions& options) {
+  const double third = options.seconds / 3.0;
+  return std::max({product_rate(type, options.product_size, threads, third),
+                   product_rate(type, options.product_size / 2, threads, third),
+                   product_rate(type, options.product_size / 2, 1, third)});
 }
 
 }  // namespace
@@ -194,9 +205,9 @@ MachineLimits measure_limits(const Machine& machine, int threads, const ProbeOpt
                    register_rate(kernels->dot, kernels->dot_flops, threads, options.seconds / 2));
   }
   progress("measuring limits: matrix products");
-  limits.f32_product = product_rate(dnnl::memory::data_type::f32, threads, options);
+  limits.f32_product = best_product_rate(dnnl::memory::data_type::f32, threads, options);
   if (limits.bf16_dot)
-    limits.bf16_product = product_rate(dnnl::memory::data_type::bf16, threads, options);
+    limits.bf16_product = best_product_rate(dnnl::memory::data_type::bf16, threads, options);
   return limits;
 }
 

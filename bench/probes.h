@@ -13,7 +13,8 @@ namespace headwise::bench {
 struct ProbeOptions {
   double seconds = 0.6;         ///< each probe, about
   std::int64_t read_bytes = 0;  ///< that the read walks through; 0: well past the last cache level
-  std::int64_t product_size = 2048;  ///< rows, columns and depth of the matrix product
+  std::int64_t product_size =
+      2048;  ///< rows, columns and depth of the matrix product, and half of it
 };
 
 /// What the machine gave in this run, the best of each probe: neighbours only ever slow it down.

@@ -15,6 +15,7 @@
 #include "attention/shape_spec.h"
 #include "bench/free_memory.h"
 #include "bench/workload.h"
+#include "cli/json_text.h"
 #include "cli/usage.h"
 #include "headwise/error.h"
 #include "headwise/registry.h"
@@ -118,7 +119,6 @@ Json to_json(const Survey& found, const ShapeSpec& spec) {
     backends.push_back(
         {{"name", entry.backend->name()},
          {"device", entry.backend->device_type() == DeviceType::cpu ? "cpu" : "cuda"},
-         {"drawback", text_or_null(std::string(entry.backend->drawback(this_machine())))},
          {"page_sizes", entry.page_sizes},
          {"phases", phases}});
   }
@@ -168,9 +168,8 @@ std::string format(const Survey& found, const ShapeSpec& spec) {
                   bench::format_bytes(static_cast<double>(cpu.memory_bytes)),
                   bench::format_bytes(static_cast<double>(cpu.last_cache_bytes)), to_string(spec));
   for (const BackendAnswers& entry : found.backends)
-    text += fmt::format("\n{} (pages of {}; {})\n{}", entry.backend->name(),
-                        fmt::join(entry.page_sizes, ", "), entry.backend->drawback(this_machine()),
-                        format_answers(entry.answers));
+    text += fmt::format("\n{} (pages of {})\n{}", entry.backend->name(),
+                        fmt::join(entry.page_sizes, ", "), format_answers(entry.answers));
   text += "\nwould run:\n";
   for (const Chosen& entry : found.chosen)
     text += fmt::format("    {}: {}\n", entry.phase,
@@ -181,7 +180,7 @@ std::string format(const Survey& found, const ShapeSpec& spec) {
 void run(const Flags& flags) {
   const ShapeSpec spec = shape_option(flags.shape);
   const Survey found = survey(Registry::builtin(), spec);
-  std::cout << (flags.json ? to_json(found, spec).dump(2) + "\n" : format(found, spec));
+  std::cout << (flags.json ? document_text(to_json(found, spec)) : format(found, spec));
 }
 
 }  // namespace

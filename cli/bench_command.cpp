@@ -17,6 +17,7 @@
 #include "bench/table.h"
 #include "cli/exit_status.h"
 #include "cli/interrupt.h"
+#include "cli/json_text.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
 #include "core/check.h"
@@ -137,7 +138,7 @@ void run(const CLI::App& command, const Flags& flags) {
   catch_interrupt();
   const bench::BenchReport report = bench::run_bench(options, Registry::builtin(), this_machine());
   clear_progress();
-  const std::string json = bench::to_json(report).dump(2) + "\n";
+  const std::string json = document_text(bench::to_json(report));
   std::cout << (flags.json ? json : bench::format_table(report)) << std::flush;
   if (!flags.save.empty()) save(flags.save, json);
   judge(report);
