@@ -14,10 +14,9 @@
 #include "cli/exit_status.h"
 #include "cli/log_setup.h"
 #include "cli/progress.h"
-#ifdef HEADWISE_HAS_ENGINE
 #include "cli/run_command.h"
-#endif
 #include "cli/standard_streams.h"
+#include "cli/thread_waiting.h"
 #include "headwise/error.h"
 #include "headwise/machine.h"
 #include "headwise/version.h"
@@ -92,9 +91,7 @@ int run(int argc, char** argv) {
     app.require_subcommand(1);
     add_backends_command(app);
     add_bench_command(app);
-#ifdef HEADWISE_HAS_ENGINE
     add_run_command(app);
-#endif
     warn_of_unknown_variables();
     check_command(app, argc, argv);
     return parse_and_run(app, argc, argv);
@@ -111,4 +108,7 @@ int run(int argc, char** argv) {
 
 }  // namespace headwise::cli
 
-int main(int argc, char** argv) { return headwise::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  headwise::cli::keep_threads_from_spinning(argv);
+  return headwise::cli::run(argc, argv);
+}

@@ -14,6 +14,7 @@ struct Description {
   std::string_view needs_name;
   const tiled::TileKernels* f32;
   const tiled::TileKernels* bf16;  // null: bf16 is multiplied as f32
+  std::string_view drawback;       // beside the ones above it
 };
 
 class TiledBackend final : public Backend {
@@ -22,7 +23,7 @@ class TiledBackend final : public Backend {
 
   std::string_view name() const override { return what_.name; }
   DeviceType device_type() const override { return DeviceType::cpu; }
-  std::string_view drawback(const Machine&) const override { return "older instructions"; }
+  std::string_view drawback(const Machine&) const override { return what_.drawback; }
   std::vector<int> preferred_page_sizes(const AttentionShape&) const override {
     return {64, 32, 16};
   }
@@ -59,16 +60,19 @@ class TiledBackend final : public Backend {
 
 std::vector<const Backend*> tiled_backends() {
   using namespace tiled;
-  static const TiledBackend amx(
-      {"cpu-amx", &CpuInfo::amx_bf16, "AMX with BF16", &kAvx512F32, &kAmxBf16});
-  static const TiledBackend avx512bf16(
-      {"cpu-avx512bf16", &CpuInfo::avx512_bf16, "AVX-512-BF16", &kAvx512F32, &kAvx512Bf16});
-  static const TiledBackend avx512(
-      {"cpu-avx512", &CpuInfo::avx512, "AVX-512", &kAvx512F32, nullptr});
-  static const TiledBackend avx2(
-      {"cpu-avx2", &CpuInfo::avx2, "AVX2 with FMA and F16C", &kAvx2F32, nullptr});
-  static const TiledBackend portable({"cpu-portable", nullptr, "", &kPortableF32, nullptr});
-  return {&amx, &avx512bf16, &avx512, &avx2, &portable};
+  static const TiledBackend backends[] = {
+      TiledBackend({"cpu-amx", &CpuInfo::amx_bf16, "AMX with BF16", &kAvx512F32, &kAmxBf16,
+                    "the newest instructions"}),
+      TiledBackend({"cpu-avx512bf16", &CpuInfo::avx512_bf16, "AVX-512-BF16", &kAvx512F32,
+                    &kAvx512Bf16, "no matrix tiles"}),
+      TiledBackend(
+          {"cpu-avx512", &CpuInfo::avx512, "AVX-512", &kAvx512F32, nullptr, "no BF16 products"}),
+      TiledBackend({"cpu-avx2", &CpuInfo::avx2, "AVX2 with FMA and F16C", &kAvx2F32, nullptr,
+                    "half as wide as AVX-512"}),
+      TiledBackend({"cpu-portable", nullptr, "", &kPortableF32, nullptr, "plain C++"})};
+  std::vector<const Backend*> list;
+  for (const TiledBackend& backend : backends) list.push_back(&backend);
+  return list;
 }
 
 }  // namespace headwise
