@@ -11,6 +11,8 @@
 
 #include "bench/buffer.h"
 #include "bench/probe_kernels.h"
+#include "core/signals_held.h"
+#include "core/thread_scope.h"
 
 namespace headwise::bench {
 namespace {
@@ -31,20 +33,6 @@ double shortest(double seconds, const std::function<void()>& work) {
   }
   return best;
 }
-
-/// oneDNN takes its threads from OpenMP's default.
-class DefaultThreads {
- public:
-  explicit DefaultThreads(int threads) : before_(omp_get_max_threads()) {
-    omp_set_num_threads(threads);
-  }
-  ~DefaultThreads() { omp_set_num_threads(before_); }
-  DefaultThreads(const DefaultThreads&) = delete;
-  DefaultThreads& operator=(const DefaultThreads&) = delete;
-
- private:
-  int before_;
-};
 
 /// Memory past the last cache level, read in parts: one a thread at a time, long enough for a
 /// thread's start not to count and short enough to fall between two turns of a neighbour.
@@ -137,7 +125,8 @@ double register_rate(float (*loop)(std::int64_t), double flops_a_round, int thre
 
 /// FLOP/s of oneDNN's product of two square matrices, in the layout that it likes best.
 double product_rate(dnnl::memory::data_type type, std::int64_t n, int threads, double seconds) {
-  const DefaultThreads guard(threads);
+  const SignalsHeld held;
+  const ThreadScope guard(threads);
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   dnnl::stream stream(engine);
   const dnnl::memory::desc any({n, n}, type, dnnl::memory::format_tag::any);
