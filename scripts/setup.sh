@@ -60,6 +60,14 @@ build() {
     export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
   fi
   # shellcheck disable=SC2154 # root is the caller's
-  (cd "$root" && cmake --preset "$preset" --log-level=WARNING &&
-    cmake --build --preset "$preset" -j "$(nproc)" "${targets[@]}") >&2
+  (cd "$root" && configure "$preset" && cmake --build --preset "$preset" -j "$(nproc)" "${targets[@]}") >&2
+}
+
+# What CMake says of a preset is of interest where it fails.
+configure() {
+  local log
+  log=$(cmake --preset "$1" --log-level=WARNING 2>&1) || {
+    printf '%s\n' "$log"
+    return 1
+  }
 }
