@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iomanip>
 #include <sstream>
 #include <stdexcept>
 
@@ -76,7 +77,7 @@ std::string fault_in_row(const Case& c, const Row& row, const std::vector<float>
 
 std::string fault_in_lse(const Case& c, const Row& row, float exact, float got, bool has_keys) {
   std::ostringstream text;
-  text << where(row) << "LSE is " << got << ", ";
+  text << std::setprecision(9) << where(row) << "LSE is " << got << ", ";
   if (!has_keys) {
     const float empty = c.shape().sinks ? c.sinks()[static_cast<std::size_t>(row.head)] : -INFINITY;
     if (got == empty) return {};
