@@ -5,6 +5,7 @@
 // older code. Algorithm: online softmax over tiles of keys (Milakov and Gimelshein 2018, section 3;
 // FlashAttention-2, Dao 2023, algorithm 1), the query heads of a group being rows of one tile.
 
+#include "cpu/tiled/ahead.h"
 #include "cpu/tiled/operands.h"
 #include "cpu/tiled/tile.h"
 #include "cpu/tiled/vector_math.h"
@@ -89,12 +90,6 @@ struct Kernel {
       to[u] = sign == 0 ? 0 : to[u] ^ (Isa::kPairs ? kSignsOfPair : kSignOfFloat);
   }
 
-  static void fetch(const KeyTile* next, int key, std::int64_t k_bytes, std::int64_t v_bytes) {
-    if (next == nullptr) return;
-    for (std::int64_t b = 0; b < k_bytes; b += 64) __builtin_prefetch(next->k[key] + b);
-    for (std::int64_t b = 0; b < v_bytes; b += 64) __builtin_prefetch(next->v[key] + b);
-  }
-
   // ---- scores
 
   /// s[R, 64] = q[R, units] times keys, transposed: a block of R rows and a few vectors at a time
@@ -124,12 +119,13 @@ struct Kernel {
 
   /// The same for few rows: dot products along the head dimension, on keys as they lie.
   static void scores_as_it_lies(const std::uint32_t* q, int rows, std::int64_t units,
-                                const std::uint32_t* const* keys, float* s) {
+                                const std::uint32_t* const* keys, Ahead& ahead, float* s) {
     for (int key = 0; key < kTileKeys; key += kLanes) {
       for (int i = 0; i < rows; ++i) {
         F sums[kLanes];
         for (int lane = 0; lane < kLanes; ++lane) sums[lane] = Isa::zero();
         for (std::int64_t u = 0; u < units; u += kLanes) {
+          ahead.fetch();
           const F query = Isa::load_units(q + i * units + u);
           for (int lane = 0; lane < kLanes; ++lane)
             sums[lane] =
@@ -202,16 +198,17 @@ struct Kernel {
 
   /// o[R, columns] = o * correction + p[R, keys] times values; `values[u]` are the operands of p's
   /// unit u.
-  template <int R, int kBlock>
+  template <int R, int kBlock, bool kFetch>
   static void accumulate(const std::uint32_t* p, const std::uint32_t* const* values,
                          std::int64_t column, std::int64_t o_stride, const float* correction,
-                         float* o) {
+                         Ahead& ahead, float* o) {
     F sum[R][kBlock];
     for (int i = 0; i < R; ++i)
       for (int j = 0; j < kBlock; ++j)
         sum[i][j] = Isa::mul(Isa::set(correction[i]),
                              Isa::load_floats(o + i * o_stride + column + j * kLanes));
     for (int u = 0; u < kPUnits; ++u) {
+      if constexpr (kFetch) ahead.fetch();
       F value[kBlock];
       for (int j = 0; j < kBlock; ++j) value[j] = Isa::load_units(values[u] + column + j * kLanes);
       for (int i = 0; i < R; ++i) {
@@ -224,16 +221,17 @@ struct Kernel {
         Isa::store(o + i * o_stride + column + j * kLanes, sum[i][j]);
   }
 
-  template <int R>
+  template <int R, bool kFetch>
   static void accumulate(const std::uint32_t* p, const std::uint32_t* const* values,
-                         std::int64_t o_stride, const float* correction, float* o) {
+                         std::int64_t o_stride, const float* correction, Ahead& ahead, float* o) {
     constexpr int kBlock = Isa::kColumns;
     std::int64_t column = 0;
     for (; column + kBlock * kLanes <= o_stride; column += kBlock * kLanes)
-      accumulate<R, kBlock>(p, values, column, o_stride, correction, o);
+      accumulate<R, kBlock, kFetch>(p, values, column, o_stride, correction, ahead, o);
     if (column < o_stride)
       with_count<kBlock>(static_cast<int>((o_stride - column) / kLanes), [&](auto block) {
-        accumulate<R, decltype(block)::value>(p, values, column, o_stride, correction, o);
+        accumulate<R, decltype(block)::value, kFetch>(p, values, column, o_stride, correction,
+                                                      ahead, o);
       });
   }
 
@@ -269,22 +267,31 @@ struct Kernel {
       Operands<Isa>::interleave_values(values, o_stride(shape), scratch.v_packed);
       for (int u = 0; u < kPUnits; ++u) values[u] = scratch.v_packed + u * o_stride(shape);
     }
-    for (int key = 0; key < kTileKeys; ++key)
-      fetch(next, key, shape.head_dim_qk * stored_bytes(shape.kv_type),
-            shape.head_dim_v * stored_bytes(shape.kv_type));
+    const int most = Isa::kMatrixTiles && !few ? kRowBlock : Isa::kRows;
+    Ahead ahead = fetch_ahead(shape, next,
+                              few ? calls_of_few(shape, rows.rows) : row_blocks(rows.rows, most));
     for (int first = 0; first < rows.rows;) {
-      const int most = Isa::kMatrixTiles && !few ? kRowBlock : Isa::kRows;
       const int count = rows.rows - first < most ? rows.rows - first : most;
       const Sight seen = sight(rows, first, count, tile);
+      if (!few) ahead.fetch();
       if (seen != Sight::nothing) {
         const Block block{first, count, seen == Sight::some, few};
         if (Isa::kMatrixTiles && !few)
           fold_block_in_tiles(shape, rows, tile, block, values[0], scratch);
         else
-          fold_block(shape, rows, tile, block, keys, values, scratch);
+          fold_block(shape, rows, tile, block, keys, values, ahead, scratch);
       }
       first += count;
     }
+  }
+
+  static int row_blocks(int rows, int most) { return (rows + most - 1) / most; }
+
+  /// How often the loops over few rows call Ahead::fetch.
+  static std::int64_t calls_of_few(const TileShape& shape, int rows) {
+    const std::int64_t scores = kTileKeys / kLanes * rows * (q_stride(shape) / kLanes);
+    const std::int64_t columns = padded(o_stride(shape), Isa::kColumns * kLanes);
+    return scores + kPUnits * (columns / (Isa::kColumns * kLanes)) * row_blocks(rows, Isa::kRows);
   }
 
   /// Rows that are multiplied together.
@@ -297,18 +304,21 @@ struct Kernel {
 
   static void fold_block(const TileShape& shape, const RowTile& rows, const KeyTile& tile,
                          const Block& block, const std::uint32_t* const* keys,
-                         const std::uint32_t* const* values, const Scratch& scratch) {
+                         const std::uint32_t* const* values, Ahead& ahead, const Scratch& scratch) {
     const std::int64_t units = q_stride(shape);
     with_count<Isa::kRows>(block.count, [&](auto count) {
       constexpr int R = decltype(count)::value;
       const std::uint32_t* q = rows.q + block.first * units;
-      if (block.few)
-        scores_as_it_lies(q, R, units, keys, scratch.s);
-      else
+      float* o = rows.o + block.first * o_stride(shape);
+      if (block.few) {
+        scores_as_it_lies(q, R, units, keys, ahead, scratch.s);
+        soften_block(shape, rows, tile, block, scratch);
+        accumulate<R, true>(scratch.p, values, o_stride(shape), scratch.correction, ahead, o);
+      } else {
         scores<R>(q, units, scratch.k_packed, scratch.s);
-      soften_block(shape, rows, tile, block, scratch);
-      accumulate<R>(scratch.p, values, o_stride(shape), scratch.correction,
-                    rows.o + block.first * o_stride(shape));
+        soften_block(shape, rows, tile, block, scratch);
+        accumulate<R, false>(scratch.p, values, o_stride(shape), scratch.correction, ahead, o);
+      }
     });
   }
 
