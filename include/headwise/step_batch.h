@@ -22,13 +22,17 @@ struct BlockTables {
   std::int64_t pool_pages = 0;  ///< pages in the pool; entries that are read lie in [0, pool_pages)
   std::int32_t columns = 0;     ///< entries a row
   std::int32_t heads = 1;       ///< rows a request: 1, or kv_heads for a table a KV head
-  const std::int32_t* pages = nullptr;  ///< [requests, heads, columns]
-  const std::int32_t* positions =
-      nullptr;                      ///< page_pos, laid out as `pages`: the position of a page's
-                                    ///< first slot; null: entry k stands at k * page_size
-  std::int64_t request_stride = 0;  ///< elements from one request's first row to the next one's
-  std::int64_t head_stride = 0;     ///< elements from one head's row to the next one's (heads > 1)
-  Device device{};                  ///< where `pages` and `positions` lie
+  /// [requests, heads, columns]
+  const std::int32_t* pages = nullptr;
+  /// page_pos, laid out as `pages`: the position of a page's first slot, 0 ... 2^31 - 1 for all its
+  /// slots; null: entry k stands at k * page_size
+  const std::int32_t* positions = nullptr;
+  /// Elements from one request's first row to the next one's; at least `columns` where there are
+  /// several.
+  std::int64_t request_stride = 0;
+  /// Elements from one head's row to the next one's; at least `columns` where heads > 1.
+  std::int64_t head_stride = 0;
+  Device device{};  ///< where `pages` and `positions` lie
 };
 
 /// Lengths that kernels read instead of the host's, where a captured graph replays over changing

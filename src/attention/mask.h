@@ -27,7 +27,8 @@ struct Mask {
   std::int64_t left = -1;
   std::int64_t right = 0;
 
-  explicit Mask(const AttentionShape& shape) : left(shape.window_left), right(shape.window_right) {}
+  explicit Mask(const AttentionShape& shape)
+      : left(std::min(shape.window_left, kFar)), right(std::min(shape.window_right, kFar)) {}
 
   /// Positions that a row at `position` sees.
   PositionRange seen_from(std::int64_t position) const { return seen_from({position, position}); }

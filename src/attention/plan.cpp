@@ -93,6 +93,11 @@ void Plan::check(const RunArgs& args) const {
         shape_.kv_heads);
   check(k.sizes[k.rank - 1] == shape_.head_dim_qk, "k.sizes[", k.rank - 1, "] is ",
         k.sizes[k.rank - 1], "; head_dim_qk is ", shape_.head_dim_qk);
+  const TensorView& v = args.kv->view().v;
+  check(static_cast<bool>(v) != shape_.v_is_k_prefix, "v is ", v ? "given" : "absent",
+        "; v_is_k_prefix is ", shape_.v_is_k_prefix);
+  check(!v || v.sizes[v.rank - 1] == shape_.head_dim_v, "v.sizes[", v.rank - 1, "] is ",
+        v.sizes[std::max(v.rank - 1, 0)], "; head_dim_v is ", shape_.head_dim_v);
   check(k.device == step().q.device, "k.device is ", to_string(k.device), "; q is on ",
         to_string(step().q.device));
   if (step().layout == KvLayout::paged) {

@@ -65,8 +65,11 @@ void check_table_fields(const AttentionShape& shape, const StepBatch& step) {
   check(tables.columns >= 0, "tables.columns is ", tables.columns);
   check(tables.heads == 1 || tables.heads == shape.kv_heads, "tables.heads is ", tables.heads,
         "; it must be 1 or kv_heads ", shape.kv_heads);
-  check(tables.request_stride >= 0, "tables.request_stride is ", tables.request_stride);
-  check(tables.head_stride >= 0, "tables.head_stride is ", tables.head_stride);
+  check(step.requests() <= 1 || tables.request_stride >= tables.columns,
+        "tables.request_stride is ", tables.request_stride, "; rows have ", tables.columns,
+        " columns");
+  check(tables.heads == 1 || tables.head_stride >= tables.columns, "tables.head_stride is ",
+        tables.head_stride, "; rows have ", tables.columns, " columns");
   for (std::size_t r = 0; r < step.kv_lens.size(); ++r) {
     const std::int64_t needed =
         (std::int64_t{step.kv_lens[r]} + tables.page_size - 1) / tables.page_size;

@@ -83,7 +83,7 @@ void KeyReader::fill_live(const KeyRun& run, std::int64_t first_slot, KeyTile& t
         *reinterpret_cast<const float*>(v_scale_.at(run) + i * v_scale_.token);
   }
   tile.first_position = std::min(tile.first_position, position);
-  tile.last_position = std::max(tile.last_position, position + count - 1);
+  tile.last_position = std::max(tile.last_position, position + (count - 1));
   tile.columns += count;
 }
 
