@@ -60,6 +60,20 @@ TEST(VectorMath, PowersOfTwoAreWithinTwoUlp) {
   }
 }
 
+TEST(VectorMath, WeightsAreAsGoodAsWhatTheyAreRoundedTo) {
+  const std::vector<float> x = arguments();
+  std::vector<float> y(x.size());
+  for (const Candidate& candidate : candidates()) {
+    if (!candidate.runs_here) continue;
+    candidate.kernels->weights(x.data(), y.data(), static_cast<std::int64_t>(x.size()));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double exact = std::exp2(static_cast<double>(x[i]));
+      ASSERT_LE(std::fabs(y[i] - exact), 1e-4 * exact + 2 * ulp(0.0))
+          << candidate.kernels->name << " of " << x[i];
+    }
+  }
+}
+
 TEST(VectorMath, PowersOfTwoAtTheEdges) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x = {-INFINITY, -1e30F,  -152.0F, nan,   0.0F, -0.0F, 1.0F, -1.0F,

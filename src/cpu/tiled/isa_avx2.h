@@ -35,13 +35,19 @@ struct Avx2 {
   static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
   static F max(F a, F b) { return _mm256_max_ps(a, b); }
   static F abs(F a) { return _mm256_andnot_ps(set(-0.0F), a); }
-  static F round(F a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
   static float first(F a) { return _mm256_cvtss_f32(a); }
   static F multiply_add(F sum, F a, F b) { return _mm256_fmadd_ps(a, b, sum); }
 
-  /// Two steps of 2^(whole / 2), so that results below the least normal number come out as well.
-  static F scale_by_power(F a, F whole) {
-    const __m256i n = _mm256_cvtps_epi32(whole);
+  /// Far enough below the least power of two that a float holds; NaN passes, as max gives its
+  /// second operand.
+  static F bounded(F x) { return _mm256_max_ps(set(-200.0F), x); }
+
+  /// x - floor(x), 0 of -inf.
+  static F fraction(F x) { return _mm256_sub_ps(bounded(x), _mm256_floor_ps(bounded(x))); }
+
+  /// a * 2^floor(x) in two steps, so that results below the least normal number come out as well.
+  static F scale_by_floor(F a, F x) {
+    const __m256i n = _mm256_cvtps_epi32(_mm256_floor_ps(bounded(x)));
     const __m256i half = _mm256_srai_epi32(n, 1);
     const auto power = [](__m256i e) {
       return _mm256_castsi256_ps(

@@ -39,10 +39,10 @@ struct Avx512 {
   static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
   static F max(F a, F b) { return _mm512_max_ps(a, b); }
   static F abs(F a) { return _mm512_abs_ps(a); }
-  static F round(F a) {
-    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  }
-  static F scale_by_power(F a, F whole) { return _mm512_scalef_ps(a, whole); }
+  /// x - floor(x), 0 of -inf.
+  static F fraction(F x) { return _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+  /// a * 2^floor(x), 0 where x is -inf.
+  static F scale_by_floor(F a, F x) { return _mm512_scalef_ps(a, x); }
   static float first(F a) { return _mm512_cvtss_f32(a); }
   static float sum(F a) { return _mm512_reduce_add_ps(a); }
   static float largest(F a) { return _mm512_reduce_max_ps(a); }

@@ -62,11 +62,16 @@ struct Portable {
   static F abs(F a) {
     return each([&](int i) { return std::fabs(a.lane[i]); });
   }
-  static F round(F a) {
-    return each([&](int i) { return std::nearbyint(a.lane[i]); });
+  /// Far enough below the least power of two that a float holds; NaN passes.
+  static float bounded(float x) { return x < -200.0F ? -200.0F : x; }
+  static F fraction(F x) {
+    return each([&](int i) { return bounded(x.lane[i]) - std::floor(bounded(x.lane[i])); });
   }
-  static F scale_by_power(F a, F whole) {
-    return each([&](int i) { return std::ldexp(a.lane[i], static_cast<int>(whole.lane[i])); });
+  static F scale_by_floor(F a, F x) {
+    return each([&](int i) {
+      const float whole = std::floor(bounded(x.lane[i]));
+      return whole == whole ? std::ldexp(a.lane[i], static_cast<int>(whole)) : whole;
+    });
   }
   static float first(F a) { return a.lane[0]; }
   static float sum(F a) { return (a.lane[0] + a.lane[1]) + (a.lane[2] + a.lane[3]); }

@@ -84,7 +84,9 @@ struct TileKernels {
   void (*store_output)(const TileShape&, const float* o, float factor, Stored type, void* to);
 
   // What soften is made of, for tests: count is a multiple of 16.
-  void (*powers_of_two)(const float* x, float* y, std::int64_t count);
+  void (*powers_of_two)(const float* x, float* y, std::int64_t count);  ///< within 2 ulp
+  void (*weights)(const float* x, float* y,
+                  std::int64_t count);  ///< the same; of pairs, within 1e-4
   void (*hyperbolic_tangents)(const float* x, float* y, std::int64_t count);
 };
 

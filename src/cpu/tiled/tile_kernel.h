@@ -157,14 +157,14 @@ struct Kernel {
     F most = x[0];
     for (int j = 1; j < kVectors; ++j) most = Isa::max(most, x[j]);
     const float tile_top = Isa::largest(most) * shape.scale_log2;
-    const float top = tile_top > rows.top[row] ? tile_top : rows.top[row];
+    const bool higher = tile_top > rows.top[row];
+    const float top = higher ? tile_top : rows.top[row];
     if (!(top > -kInfinity)) return nothing_seen(rows, row, x, p, correction);
 
-    *correction = VectorMath<Isa>::one_power_of_two(rows.top[row] - top);
+    *correction = higher ? VectorMath<Isa>::one_power_of_two(rows.top[row] - top) : 1.0F;
     F sum = Isa::zero();
     for (int j = 0; j < kVectors; ++j) {
-      x[j] =
-          VectorMath<Isa>::power_of_two(Isa::fma(x[j], Isa::set(shape.scale_log2), Isa::set(-top)));
+      x[j] = VectorMath<Isa>::weight(Isa::fma(x[j], Isa::set(shape.scale_log2), Isa::set(-top)));
       sum = Isa::add(sum, x[j]);
     }
     rows.top[row] = top;
@@ -372,6 +372,7 @@ struct Kernel {
             .fold = fold,
             .store_output = store_output,
             .powers_of_two = map<VectorMath<Isa>::power_of_two>,
+            .weights = map<VectorMath<Isa>::weight>,
             .hyperbolic_tangents = map<VectorMath<Isa>::hyperbolic_tangent>};
   }
 };

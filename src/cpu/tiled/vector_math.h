@@ -9,20 +9,33 @@ template <class Isa>
 struct VectorMath {
   using F = typename Isa::F;
 
-  /// 2^x by a polynomial on [-1/2, 1/2] (minimax in relative error), within 1 ulp; 0 from -151
-  /// down.
+  /// 2^x within 2 ulp for x to 127; 0 from -151 down, 0 of -inf, NaN of NaN. A polynomial of the
+  /// fraction in [0, 1), minimax in relative error and 1 at 0.
   static F power_of_two(F x) {
-    x = Isa::max(Isa::set(-200.0F), x);  // NaN passes: max gives its second operand
-    const F whole = Isa::round(x);
-    const F f = Isa::sub(x, whole);
-    F p = Isa::set(1.5353360504377633e-4F);
-    p = Isa::fma(p, f, Isa::set(1.3398875016719103e-3F));
-    p = Isa::fma(p, f, Isa::set(9.61843691766262e-3F));
-    p = Isa::fma(p, f, Isa::set(5.5503323674201965e-2F));
-    p = Isa::fma(p, f, Isa::set(0.24022647738456726F));
-    p = Isa::fma(p, f, Isa::set(0.6931471824645996F));
+    const F f = Isa::fraction(x);
+    F p = Isa::set(2.161291631637141e-4F);
+    p = Isa::fma(p, f, Isa::set(1.2467845808714628e-3F));
+    p = Isa::fma(p, f, Isa::set(9.675451554358006e-3F));
+    p = Isa::fma(p, f, Isa::set(5.5485282093286514e-2F));
+    p = Isa::fma(p, f, Isa::set(0.2402293086051941F));
+    p = Isa::fma(p, f, Isa::set(0.6931470632553101F));
     p = Isa::fma(p, f, Isa::set(1.0F));
-    return Isa::scale_by_power(p, whole);
+    return Isa::scale_by_floor(p, x);
+  }
+
+  /// The same within 1e-4 of its value: a weight that will be rounded to bf16 needs no more.
+  static F coarse_power_of_two(F x) {
+    const F f = Isa::fraction(x);
+    F p = Isa::set(0.0770670473575592F);
+    p = Isa::fma(p, f, Isa::set(0.22764497995376587F));
+    p = Isa::fma(p, f, Isa::set(0.6951168179512024F));
+    p = Isa::fma(p, f, Isa::set(1.0F));
+    return Isa::scale_by_floor(p, x);
+  }
+
+  static F weight(F x) {
+    if constexpr (Isa::kPairs) return coarse_power_of_two(x);
+    return power_of_two(x);
   }
 
   static float one_power_of_two(float x) { return Isa::first(power_of_two(Isa::set(x))); }
