@@ -41,6 +41,11 @@ bool request_amx() {
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
+bool is_intel() {
+  const Registers r = cpuid(0);
+  return r.ebx == 0x756e6547 && r.edx == 0x49656e69 && r.ecx == 0x6c65746e;  // "GenuineIntel"
+}
+
 std::string processor_name() {
   char name[49] = {};
   for (unsigned i = 0; i < 3; ++i) {
@@ -87,6 +92,7 @@ CpuInfo detect_cpu() {
   cpu.avx512 = cpu.avx2 && avx512_state && bit(extended.ebx, 16) && bit(extended.ebx, 17) &&
                bit(extended.ebx, 30) && bit(extended.ebx, 31);
   cpu.avx512_bf16 = cpu.avx512 && bit(further.eax, 5);
+  cpu.slow_bf16_dot = cpu.avx512_bf16 && is_intel();
   cpu.amx_bf16 = cpu.avx512 && (state & kTileState) == kTileState && bit(extended.edx, 22) &&
                  bit(extended.edx, 24) && request_amx();
   return cpu;

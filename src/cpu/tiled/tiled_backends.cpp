@@ -33,7 +33,7 @@ class TiledBackend final : public Backend {
       return Support::no("tensors are on " + to_string(problem.device));
     if (what_.needs != nullptr && !(machine.cpu.*what_.needs))
       return Support::no(concat("the processor has no ", what_.needs_name));
-    const bool pairs = &kernels_for(problem.shape) == what_.bf16;
+    const bool pairs = &kernels_for(problem, machine.cpu) == what_.bf16;
     const DType kv_type = problem.shape.kv_type;
     return Support::yes(concat(pairs ? "row 1" : "row 0", " (d", problem.shape.head_dim_qk,
                                pairs ? " bf16" : " f32", " kv ", name_of(kv_type),
@@ -42,15 +42,21 @@ class TiledBackend final : public Backend {
   }
 
  private:
-  /// BF16 products where q and KV are exact in BF16, as 8-bit numbers are.
-  const tiled::TileKernels& kernels_for(const AttentionShape& shape) const {
+  /// BF16 products where q and KV are exact in BF16, as 8-bit numbers are, and where they are
+  /// faster: many rows are bound by products, and a processor's F32 may outrun its BF16 dot
+  /// products.
+  const tiled::TileKernels& kernels_for(const Problem& problem, const CpuInfo& cpu) const {
     const auto exact = [](DType type) { return type == DType::bf16 || is_8_bit(type); };
-    return what_.bf16 != nullptr && exact(shape.q_type) && exact(shape.kv_type) ? *what_.bf16
-                                                                                : *what_.f32;
+    const AttentionShape& shape = problem.shape;
+    if (what_.bf16 == nullptr || !exact(shape.q_type) || !exact(shape.kv_type)) return *what_.f32;
+    const bool dot = what_.bf16 == &tiled::kAvx512Bf16;
+    const bool many_rows = problem.phase != Phase::decode && !problem.options.batch_invariant;
+    return dot && many_rows && cpu.slow_bf16_dot ? *what_.f32 : *what_.bf16;
   }
 
   std::unique_ptr<Plan> make_plan(const Problem& problem, const Support& support) const override {
-    return tiled::make_tiled_plan(name(), problem, support, kernels_for(problem.shape));
+    return tiled::make_tiled_plan(name(), problem, support,
+                                  kernels_for(problem, this_machine().cpu));
   }
 
   Description what_;
