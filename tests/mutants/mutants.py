@@ -9,6 +9,12 @@ SHAPE = "src/attention/attention_shape.cpp"
 REFERENCE = "src/cpu/reference.cpp"
 STANDARD = "src/cpu/standard_plan.cpp"
 SOFTMAX = "src/cpu/softmax_row.cpp"
+TILED = "src/cpu/tiled/tiled_plan.cpp"
+WORK = "src/cpu/tiled/work_list.cpp"
+READER = "src/cpu/tiled/key_reader.cpp"
+ROWS_OF_KEYS = "src/cpu/tiled/key_reader.h"
+KERNEL = "src/cpu/tiled/tile_kernel.h"
+OPERANDS = "src/cpu/tiled/operands.h"
 
 
 def edit(file, old, new, count=1):
@@ -91,4 +97,50 @@ OF_STANDARD = {
     "standard: NaN taken for an empty row": [edit(SOFTMAX, "nan = nan || ", "nan = nan && ")],
 }
 
-ALL = {**SHARED, **OF_REFERENCE, **OF_STANDARD}
+# What the tiled backends compute on their own; a failure of any of them kills.
+OF_TILED = {
+    "tiled: causal offset left out": [edit(TILED, "seen_from(request.q_start + item.token + row / group)", "seen_from(0 * request.q_start + item.token + row / group)")],
+    "tiled: every row sees what the first one sees": [edit(TILED, "seen_from(request.q_start + item.token + row / group)", "seen_from(request.q_start + item.token)")],
+    "tiled: window one key short": [edit(TILED, "std::clamp<std::int64_t>(seen.first,", "std::clamp<std::int64_t>(seen.first + 1,")],
+    "tiled: window one key long": [edit(TILED, "std::clamp<std::int64_t>(seen.first,", "std::clamp<std::int64_t>(seen.first - 1,")],
+    "tiled: window right edge": [edit(TILED, "std::clamp<std::int64_t>(seen.last,", "std::clamp<std::int64_t>(seen.last + 1,")],
+    "tiled: heads interleaved over KV heads": [
+        edit(TILED, "const std::int64_t head = item.kv_head * group + row % group;", "const std::int64_t head = row % group * shape().kv_heads + item.kv_head;"),
+        edit(TILED, "const int head = kv_head * group + row % group;", "const int head = row % group * shape().kv_heads + kv_head;")],
+    "tiled: each tile of rows begins at the first token": [edit(TILED, "request.first_row + item.token + row / group", "request.first_row + row / group"),
+                                                           edit(TILED, "request.first_row + token + row / group", "request.first_row + 0 * token + row / group")],
+    "tiled: sink counted twice": [edit(TILED, "total * factor + std::exp2(sink - higher)", "total * factor + 2.0 * std::exp2(sink - higher)")],
+    "tiled: sink without the sums' maximum": [edit(TILED, "total * factor + std::exp2(sink - higher)", "total + std::exp2(sink - higher)")],
+    "tiled: LSE base 2": [edit(TILED, "(top + std::log2(total)) * kLn2", "top + std::log2(total)")],
+    "tiled: negative scale taken for a positive one": [edit(TILED, "scale < 0.0 ? -1", "scale < 0.0 ? 1")],
+    "tiled: softcap left out of the logits' scale": [edit(TILED, "positive / shape().softcap", "positive")],
+    "tiled: K's FP8 scale for V": [edit(TILED, "shape().v_is_k_prefix ? args.k_scale : args.v_scale", "args.k_scale")],
+    "tiled: parts merged without weights": [edit(TILED, "const float kept = weight_of(whole.top[row], top);", "const float kept = 1.0F;"),
+                                            edit(TILED, "const float added = weight_of(next.top[next_row], top);", "const float added = 1.0F;")],
+    "tiled: parts merged at the first one's maximum": [edit(TILED, "    whole.top[row] = top;\n", "")],
+    "tiled: last part left out": [edit(TILED, "part < split.parts", "part + 1 < split.parts")],
+    "tiled: fixed splits not merged": [edit(TILED, "        merge_row(sums, row, memory.split_sums, row);", "        static_cast<void>(row);")],
+    "tiled: parts run to the last key": [edit(WORK, "piece.slot_end = cuts[part + 1];", "piece.slot_end = item.slot_end;")],
+    "tiled: pages with positions cut by slots": [edit(WORK, "step.tables.positions != nullptr) return;", "step.tables.positions != nullptr && step.q_lens.empty()) return;")],
+    "tiled: page_pos ignored": [edit(READER, "positions != nullptr ? positions", "positions != nullptr && entry < 0 ? positions")],
+    "tiled: table tail read": [edit(READER, "std::min<std::int64_t>(slot + kTileKeys, request_.kv_len)", "slot + kTileKeys")],
+    "tiled: page tail read": [edit(READER, "request_.kv_len)", "step_.layout == KvLayout::packed ? request_.kv_len : (request_.kv_len + step_.tables.page_size - 1) / step_.tables.page_size * step_.tables.page_size)")],
+    "tiled: dead columns keep the tile before": [edit(READER, "      fill_dead(done, static_cast<int>(run.slot - slot), tile);\n", "      done += 0;\n"),
+                                                 edit(READER, "  fill_dead(done, kTileKeys, tile);\n", "  if (tile.columns == 0) fill_dead(done, kTileKeys, tile);\n")],
+    "tiled: dead columns stand at 0": [edit(READER, "tile.position[i] = kNowhere;", "tile.position[i] = 0;")],
+    "tiled: dead columns taken for live": [edit(READER, "tile.all_live = tile.columns == kTileKeys;", "tile.all_live = tile.columns > 0;")],
+    "tiled: dead slots of seen pages multiplied": [edit(READER, "fill_live(run, slot, tile);", "fill_live(run = {all.slot, all.count, all.position, run.page, all.token}, slot, tile);")],
+    "tiled: K's int8 scale for V": [edit(READER, "shape.v_is_k_prefix ? kv.k_scale : kv.v_scale", "kv.k_scale")],
+    "tiled: K's strides for V": [edit(READER, "v + i * v_.token", "v + i * k_.token")],
+    "tiled: page offsets of 32 bits": [edit(ROWS_OF_KEYS, "run.page * page +", "static_cast<std::int32_t>(run.page * page) +")],
+    "tiled: old sums not corrected": [edit(KERNEL, "Isa::mul(Isa::set(correction[i]),", "Isa::mul(Isa::set(correction[i] * 0.0F + 1.0F),")],
+    "tiled: old weights not corrected": [edit(KERNEL, "rows.total[row] * *correction +", "rows.total[row] +")],
+    "tiled: rows that see some take all": [edit(KERNEL, "return all ? Sight::all", "return all || any ? Sight::all")],
+    "tiled: rows that see one key take none": [edit(KERNEL, "rows.first_seen[row] <= tile.last_position &&", "rows.first_seen[row] < tile.last_position &&")],
+    "tiled: rows that see the first key take all": [edit(KERNEL, "rows.last_seen[row] >= tile.last_position", "rows.last_seen[row] >= tile.first_position")],
+    "tiled: V's int8 scale in the weights' sum": [edit(KERNEL, "\n      sum = Isa::add(sum, x[j]);", "\n      sum = Isa::add(sum, shape.kv_type == Stored::i8 ? Isa::mul(x[j], Isa::load_floats(tile.v_scale + j * kLanes)) : x[j]);")],
+    "tiled: NaN taken for an empty row": [edit(KERNEL, "if (seen != seen) rows.total[row] = seen;", "if (seen != seen) rows.total[row] += 0.0F;")],
+    "tiled: rests of keys multiplied as they lie": [edit(OPERANDS, " && head_dim % kSpan == 0", " && head_dim > 0")],
+}
+
+ALL = {**SHARED, **OF_REFERENCE, **OF_STANDARD, **OF_TILED}

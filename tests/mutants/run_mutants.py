@@ -94,10 +94,12 @@ def main():
     for name, edits in chosen.items():
         start = time.time()
         before = tree.plant(edits)
-        tree.compile()
-        found = tree.killer()
-        for path, text in before.items():
-            path.write_text(text)
+        try:
+            tree.compile()
+            found = tree.killer()
+        finally:  # a copy that is kept must be whole, whatever happened
+            for path, text in before.items():
+                path.write_text(text)
         print(f"{'killed by ' + found[0] if found else 'SURVIVED':28} {name} ({time.time() - start:.0f} s)", flush=True)
         if not found:
             survivors.append(name)
