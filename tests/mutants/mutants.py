@@ -15,6 +15,7 @@ READER = "src/cpu/tiled/key_reader.cpp"
 ROWS_OF_KEYS = "src/cpu/tiled/key_reader.h"
 KERNEL = "src/cpu/tiled/tile_kernel.h"
 OPERANDS = "src/cpu/tiled/operands.h"
+VECTOR_MATH = "src/cpu/tiled/vector_math.h"
 
 
 def edit(file, old, new, count=1):
@@ -140,6 +141,7 @@ OF_TILED = {
     "tiled: rows that see the first key take all": [edit(KERNEL, "rows.last_seen[row] >= tile.last_position", "rows.last_seen[row] >= tile.first_position")],
     "tiled: V's int8 scale in the weights' sum": [edit(KERNEL, "\n      sum = Isa::add(sum, x[j]);", "\n      sum = Isa::add(sum, shape.kv_type == Stored::i8 ? Isa::mul(x[j], Isa::load_floats(tile.v_scale + j * kLanes)) : x[j]);")],
     "tiled: NaN taken for an empty row": [edit(KERNEL, "if (seen != seen) rows.total[row] = seen;", "if (seen != seen) rows.total[row] += 0.0F;")],
+    "tiled: coarse weights for F32 products": [edit(VECTOR_MATH, "if constexpr (Isa::kPairs) return coarse_power_of_two(x);\n    return power_of_two(x);", "return coarse_power_of_two(x);")],
     "tiled: rests of keys multiplied as they lie": [edit(OPERANDS, " && head_dim % kSpan == 0", " && head_dim > 0")],
 }
 
