@@ -1,5 +1,6 @@
 #include "headwise/backend.h"
 
+#include "attention/validate.h"
 #include "core/check.h"
 
 namespace headwise {
@@ -19,17 +20,6 @@ Capacity filled(const Capacity& wanted, const Capacity& first) {
   if (capacity.q_len == 0) capacity.q_len = first.q_len;
   if (capacity.kv_len == 0) capacity.kv_len = first.kv_len;
   return capacity;
-}
-
-void check_capacity(const Capacity& capacity, const Capacity& first) {
-  const auto fits = [](std::int64_t value, std::int64_t needed, std::string_view what) {
-    check(value >= needed, "capacity.", what, " is ", value, "; the step needs ", needed);
-  };
-  fits(capacity.requests, first.requests, "requests");
-  fits(capacity.tokens, first.tokens, "tokens");
-  fits(capacity.q_len, first.q_len, "q_len");
-  fits(capacity.kv_len, first.kv_len, "kv_len");
-  fits(capacity.pairs, first.pairs, "pairs");
 }
 
 }  // namespace
@@ -53,7 +43,7 @@ std::unique_ptr<Plan> Backend::plan(const AttentionShape& shape, const StepBatch
   validate(shape, step);
   check(options.threads >= 0, "threads is ", options.threads, "; 0 stands for all");
   const Problem problem = problem_of(shape, step, options);
-  check_capacity(problem.extent, extent_of(step));
+  check_within(problem.extent, extent_of(step));
   const Support support = explain(problem, this_machine());
   if (!support)
     throw Error(ErrorCode::not_possible, concat("backend ", name(), " cannot: ", support.why_not));

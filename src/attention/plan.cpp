@@ -3,21 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "attention/validate.h"
 #include "core/check.h"
 
 namespace headwise {
 namespace {
-
-void check_within(const Capacity& capacity, const Capacity& extent) {
-  const auto fits = [](std::int64_t value, std::int64_t limit, std::string_view what) {
-    check(value <= limit, "capacity.", what, " is ", limit, "; the step needs ", value);
-  };
-  fits(extent.requests, capacity.requests, "requests");
-  fits(extent.tokens, capacity.tokens, "tokens");
-  fits(extent.q_len, capacity.q_len, "q_len");
-  fits(extent.kv_len, capacity.kv_len, "kv_len");
-  fits(extent.pairs, capacity.pairs, "pairs");
-}
 
 /// What a plan is made for stays: another layout of rows or keys needs another plan.
 void check_same_kind(const StepBatch& old_step, const StepBatch& step) {
@@ -42,6 +32,17 @@ void check_aligned(const void* pointer, std::string_view field, std::int64_t byt
 }
 
 }  // namespace
+
+void check_within(const Capacity& capacity, const Capacity& extent) {
+  const auto fits = [](std::int64_t value, std::int64_t limit, std::string_view what) {
+    check(value <= limit, "capacity.", what, " is ", limit, "; the step needs ", value);
+  };
+  fits(extent.requests, capacity.requests, "requests");
+  fits(extent.tokens, capacity.tokens, "tokens");
+  fits(extent.q_len, capacity.q_len, "q_len");
+  fits(extent.kv_len, capacity.kv_len, "kv_len");
+  fits(extent.pairs, capacity.pairs, "pairs");
+}
 
 Plan::Plan(std::string_view backend, std::string row, const AttentionShape& shape,
            const Capacity& capacity)

@@ -35,6 +35,14 @@ void store_row(const Number* values, int count, void* data, DType dtype, std::in
   }
 }
 
+/// Writes an LSE, if the step has them, to `other` where a run brings its own buffer.
+inline void store_lse(const StepBatch& step, float* other, std::int64_t token, std::int64_t head,
+                      double value) {
+  if (!step.lse) return;
+  float* values = other != nullptr ? other : static_cast<float*>(step.lse.data);
+  values[token * step.lse.strides[0] + head * step.lse.strides[1]] = static_cast<float>(value);
+}
+
 /// The scale of `head` among an argument's f8e4m3 scales; 1 for other types or where none is given.
 inline float fp8_scale(const float* scales, DType dtype, ScaleGranularity granularity, int head) {
   if (dtype != DType::f8e4m3 || scales == nullptr) return 1.0F;

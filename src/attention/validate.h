@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "headwise/plan.h"
 #include "headwise/tensor_view.h"
 
 namespace headwise {
@@ -23,5 +24,9 @@ void check_size(const TensorView& view, std::string_view field, int dimension,
                 std::int64_t expected, std::string_view meaning);
 
 void check_dtype(const TensorView& view, std::string_view field, DType expected);
+
+/// Throws Error(invalid_input) that names the first field of `capacity` that is less than
+/// `extent`'s.
+void check_within(const Capacity& capacity, const Capacity& extent);
 
 }  // namespace headwise

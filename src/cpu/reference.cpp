@@ -185,11 +185,8 @@ class ReferencePlan final : public Plan {
     const MutableTensorView& out = step().out;
     store_row(row, shape().head_dim_v, args.out != nullptr ? args.out : out.data, out.dtype,
               token * out.strides[0] + head * out.strides[1]);
-    const MutableTensorView& lse = step().lse;
-    if (!lse) return;
-    float* values = args.lse != nullptr ? args.lse : static_cast<float*>(lse.data);
-    values[token * lse.strides[0] + head * lse.strides[1]] =
-        static_cast<float>(s.top[g] == kNothing ? kNothing : s.top[g] + std::log(total));
+    store_lse(step(), args.lse, token, head,
+              s.top[g] == kNothing ? kNothing : s.top[g] + std::log(total));
   }
 
   int threads_;

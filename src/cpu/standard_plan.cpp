@@ -244,7 +244,7 @@ class StandardPlan final : public Plan {
                                      .k_scale = scaled ? k_scale : nullptr,
                                      .v_scale = scaled ? v_scale : nullptr};
         const PositionRange seen = Mask(shape()).seen_from(work.request.q_start + row / group);
-        store_lse(args, work.request.first_row + row / group, head,
+        store_lse(step(), args.lse, work.request.first_row + row / group, head,
                   softmax_row.run(of_head(work.spans, kv_head), seen));
       }
     }
@@ -254,13 +254,6 @@ class StandardPlan final : public Plan {
     const ScaleGranularity granularity = shape().fp8_scale;
     return shape().logit_scale() * fp8_scale(args.q_scale, shape().q_type, granularity, kv_head) *
            fp8_scale(args.k_scale, shape().kv_type, granularity, kv_head);
-  }
-
-  void store_lse(const RunArgs& args, std::int64_t token, int head, float value) const {
-    const MutableTensorView& lse = step().lse;
-    if (!lse) return;
-    float* values = args.lse != nullptr ? args.lse : static_cast<float*>(lse.data);
-    values[token * lse.strides[0] + head * lse.strides[1]] = value;
   }
 
   void scatter(const RunArgs& args, const Work& work, std::byte* base) const {

@@ -46,6 +46,7 @@ SHARED = {
     "packed offsets of 32 bits": [edit(RUNS, "+ run.token * token;", "+ static_cast<std::int32_t>(run.token * token);")],
     "FP8 scale of the first head": [edit(ROWS, "granularity == ScaleGranularity::kv_head ? head : 0", "granularity == ScaleGranularity::kv_head ? 0 * head : 0")],
     "scale of the shape ignored": [edit(SHAPE, "return scale ? *scale :", "return scale ? static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim_qk))) :")],
+    "LSE laid out densely": [edit(ROWS, "values[token * step.lse.strides[0]", "values[token * step.lse.sizes[1]")],
     "updates forgotten": [edit(PLAN, "  current_ = 1 - current_;\n", "")],
     "merge: LSE base 2": [edit(MERGE, "weights.top + std::log(weights.total)", "weights.top + std::log2(weights.total)")],
     "merge: weights base 2": [edit(MERGE, "std::exp(lse - weights.top)", "std::exp2(lse - weights.top)")],
@@ -73,7 +74,6 @@ OF_REFERENCE = {
     "reference: NaN taken for an empty row": [edit(REFERENCE, "std::isnan(s.logit[g]) || ", "")],
     "reference: rows of 32 bits": [edit(REFERENCE, "token * q.strides[0]", "static_cast<std::int32_t>(token * q.strides[0])")],
     "reference: outputs of 32 bits": [edit(REFERENCE, "token * out.strides[0]", "static_cast<std::int32_t>(token * out.strides[0])")],
-    "reference: LSE laid out densely": [edit(REFERENCE, "values[token * lse.strides[0]", "values[token * shape().q_heads")],
     "reference: q's FP8 scale left out": [edit(REFERENCE, "const double scale = fp8_scale(args.q_scale, shape().q_type, shape().fp8_scale, kv_head);", "const double scale = 1.0;")],
 }
 

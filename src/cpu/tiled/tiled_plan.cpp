@@ -294,15 +294,8 @@ class TiledPlan final : public Plan {
       kernels_.store_output(tile_shape_, sums.o + row * sizes_.o_stride,
                             static_cast<float>(total == 0.0 ? 0.0 : factor * v_scale / total),
                             stored(out.dtype), data + offset * size_of(out.dtype));
-      store_lse(args, at, head, static_cast<float>((top + std::log2(total)) * kLn2));
+      store_lse(step(), args.lse, at, head, static_cast<float>((top + std::log2(total)) * kLn2));
     }
-  }
-
-  void store_lse(const RunArgs& args, std::int64_t token, int head, float value) const {
-    const MutableTensorView& lse = step().lse;
-    if (!lse) return;
-    float* values = args.lse != nullptr ? args.lse : static_cast<float*>(lse.data);
-    values[token * lse.strides[0] + head * lse.strides[1]] = value;
   }
 
   const TileKernels& kernels_;
