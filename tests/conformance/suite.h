@@ -15,7 +15,7 @@ namespace headwise::conformance {
 /// HEADWISE_SEED, HEADWISE_CASES and HEADWISE_CASE=seed:index.
 struct SuiteOptions {
   std::uint64_t seed = 1;
-  std::int64_t cases = 22'000;
+  std::int64_t cases = 6'000;
   std::optional<std::int64_t> only;
 
   static SuiteOptions from_environment();
