@@ -63,12 +63,10 @@ build() {
   (cd "$root" && configure "$preset" && cmake --build --preset "$preset" -j "$(nproc)" "${targets[@]}") >&2
 }
 
-configure_options=() # for CMake, beside the preset
-
 # What CMake says of a preset is of interest where it fails.
 configure() {
   local log
-  log=$(cmake --preset "$1" --log-level=WARNING "${configure_options[@]}" 2>&1) || {
+  log=$(cmake --preset "$1" --log-level=WARNING 2>&1) || {
     printf '%s\n' "$log"
     return 1
   }

@@ -87,7 +87,8 @@ void poison(DType dtype, std::byte* data, std::int64_t elements) {
           std::fill_n(reinterpret_cast<std::uint16_t*>(data), elements, std::uint16_t{0xffad}));
     case DType::f8e4m3:
     case DType::i8:
-      std::memset(data, 0x7f, static_cast<std::size_t>(elements));
+      return static_cast<void>(
+          std::fill_n(reinterpret_cast<std::uint8_t*>(data), elements, std::uint8_t{0x7f}));
   }
 }
 
