@@ -143,7 +143,8 @@ void print_table(const Generation& g) {
                fmt::format("{:>10} rows against reference, worst error {:.1e}, bound {:.0e}",
                            g.check->rows, g.check->worst_error, g.check->bound));
   }
-  for (const std::string& line : g.backends) fmt::print("{}\n", line);
+  for (const std::string& line : g.backends)  // why the others lost is in the log, and in the JSON
+    fmt::print("{}\n", line.substr(0, line.find(" | ")));
   if (g.finish == Finish::context) fmt::print("ended: the model's context is full\n");
   if (g.finish == Finish::stopped) fmt::print("ended: interrupted\n");
 }

@@ -10,11 +10,13 @@
 namespace headwise {
 namespace {
 
-/// BF16 products where q and KV are exact in BF16 (8-bit codes are) and the processor has them;
-/// else F32.
-DType product_type(const AttentionShape& shape, const CpuInfo& cpu) {
+/// BF16 products where q and KV are exact in BF16 (8-bit codes are) and where they are faster; else
+/// F32: it is to be compared with at its best.
+DType product_type(const Problem& problem, const CpuInfo& cpu) {
   const auto exact = [](DType type) { return type == DType::bf16 || is_8_bit(type); };
-  return cpu.avx512_bf16 && exact(shape.q_type) && exact(shape.kv_type) ? DType::bf16 : DType::f32;
+  const bool slow = cpu.slow_bf16_dot && !cpu.amx_bf16 && problem.phase != Phase::decode;
+  const bool possible = exact(problem.shape.q_type) && exact(problem.shape.kv_type);
+  return cpu.avx512_bf16 && possible && !slow ? DType::bf16 : DType::f32;
 }
 
 class Standard final : public Backend {
@@ -29,7 +31,7 @@ class Standard final : public Backend {
       return Support::no("tensors are on " + to_string(problem.device));
     if (problem.options.batch_invariant)
       return Support::no("the order of its sums depends on the step (batch_invariant)");
-    const DType type = product_type(problem.shape, machine.cpu);
+    const DType type = product_type(problem, machine.cpu);
     const std::int64_t needed = StandardWorkspace(problem.shape, type, problem.extent).bytes;
     if (needed > machine.cpu.memory_bytes)
       return Support::no(concat("S and P need ", needed >> 20, " MiB; the machine has ",
@@ -43,7 +45,7 @@ class Standard final : public Backend {
 
  private:
   std::unique_ptr<Plan> make_plan(const Problem& problem, const Support& support) const override {
-    return make_standard_plan(problem, support, product_type(problem.shape, this_machine().cpu));
+    return make_standard_plan(problem, support, product_type(problem, this_machine().cpu));
   }
 };
 
