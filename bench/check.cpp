@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 
+#include "attention/output_bound.h"
 #include "core/check.h"
 #include "core/number_formats.h"
 
@@ -14,20 +15,6 @@ namespace headwise::bench {
 namespace {
 
 constexpr std::int64_t kWorthThreads = 1 << 16;  // elements
-
-double type_bound(DType type) {
-  switch (type) {
-    case DType::f32:
-      return 5e-6;
-    case DType::f16:
-      return 6e-4;
-    case DType::bf16:
-    case DType::f8e4m3:
-    case DType::i8:
-      break;
-  }
-  return 5e-3;
-}
 
 /// Element of an output: F32, F16 or BF16.
 float load(const Buffer& out, DType type, std::int64_t index) {
@@ -118,7 +105,7 @@ std::string compare(const AttentionShape& shape, const Workload& workload, const
                     const std::vector<SampledRow>& rows, const SampledStep& exact) {
   const std::int64_t width = static_cast<std::int64_t>(shape.q_heads) * shape.head_dim_v;
   const std::vector<std::int64_t> first = first_tokens(workload);
-  const double bound = error_bound(shape);
+  const double bound = output_bound(shape);
   for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
     double error = 0.0;
     double norm = 0.0;
@@ -140,11 +127,6 @@ std::string compare(const AttentionShape& shape, const Workload& workload, const
 }
 
 }  // namespace
-
-double error_bound(const AttentionShape& shape) {
-  if (shape.q_type == DType::f8e4m3) return 4e-2;
-  return std::max(type_bound(shape.q_type), type_bound(shape.kv_type));
-}
 
 std::vector<SampledRow> sample_rows(const AttentionShape& shape, const Workload& workload,
                                     double flops, std::uint64_t seed) {

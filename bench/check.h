@@ -9,10 +9,6 @@
 
 namespace headwise::bench {
 
-/// The largest allowed |out - exact| / |exact| over a request: F32 5e-6, F16 6e-4, BF16 and 8-bit
-/// KV 5e-3, FP8 products 4e-2; of q's and KV's the looser one.
-double error_bound(const AttentionShape& shape);
-
 /// A new token of a step.
 struct SampledRow {
   std::int64_t request;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "attention/output_bound.h"
 #include "headwise/registry.h"
 
 namespace headwise {
@@ -26,18 +27,7 @@ double relative_error(const float* out, const std::vector<float>& exact) {
 
 }  // namespace
 
-// What f32 out may differ by; pages of f16 or bf16 hold what was stored, so they add nothing here
-// but the looser bound that the definition gives to such a pair.
-double AttentionCheck::bound() const {
-  switch (shape_.kv_type) {
-    case DType::f32:
-      return 5e-6;
-    case DType::f16:
-      return 6e-4;
-    default:
-      return 5e-3;
-  }
-}
+double AttentionCheck::bound() const { return output_bound(shape_); }
 
 void AttentionCheck::compare(const StepBatch& step, int layer) {
   const std::int64_t tokens = step.q.sizes[0];

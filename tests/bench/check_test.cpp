@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "attention/output_bound.h"
 #include "attention/shape_spec.h"
 #include "bench/candidate.h"
 #include "cpu/reference.h"
@@ -46,7 +47,7 @@ TEST(Check, CatchesWhatWasNotWritten) {
 }
 
 TEST(Check, BoundsAreTheLooserOfQAndKv) {
-  const auto bound = [](const char* text) { return error_bound(parse_shape_spec(text).shape); };
+  const auto bound = [](const char* text) { return output_bound(parse_shape_spec(text).shape); };
   EXPECT_EQ(bound("q1:kv1:d8:f32"), 5e-6);
   EXPECT_EQ(bound("q1:kv1:d8:f16"), 6e-4);
   EXPECT_EQ(bound("q1:kv1:d8"), 5e-3);
@@ -54,7 +55,7 @@ TEST(Check, BoundsAreTheLooserOfQAndKv) {
   EXPECT_EQ(bound("q1:kv1:d8:f8p"), 4e-2);
   AttentionShape shape = parse_shape_spec("q1:kv1:d8:f32").shape;
   shape.kv_type = DType::f16;
-  EXPECT_EQ(error_bound(shape), 6e-4);
+  EXPECT_EQ(output_bound(shape), 6e-4);
 }
 
 TEST(Check, SamplesWithinTheStepAndTheBudget) {
