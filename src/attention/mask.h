@@ -15,9 +15,6 @@ struct PositionRange {
 
   bool empty() const { return last < first; }
   bool contains(std::int64_t position) const { return position >= first && position <= last; }
-  bool meets(const PositionRange& other) const {
-    return std::max(first, other.first) <= std::min(last, other.last);
-  }
 };
 
 /// Which keys a row sees, by position: p - left ... p + right, -1 unlimited.
