@@ -1,13 +1,14 @@
 # Compiler options of every target, and the one way to add a folder as a library.
 
 add_library(headwise_options INTERFACE)
-target_compile_options(headwise_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror
+set(cxx_options -Wall -Wextra -Wpedantic -Wshadow -Werror
   -Wno-missing-field-initializers)  # designated initialisers name what differs from the defaults
 if(HEADWISE_SANITIZE)
-  target_compile_options(headwise_options INTERFACE
+  list(APPEND cxx_options
     -fsanitize=${HEADWISE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(headwise_options INTERFACE -fsanitize=${HEADWISE_SANITIZE})
 endif()
+target_compile_options(headwise_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cxx_options}>")
 
 execute_process(COMMAND git -C ${PROJECT_SOURCE_DIR} rev-parse --short=12 HEAD
                 OUTPUT_VARIABLE HEADWISE_REVISION OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)

@@ -57,6 +57,7 @@ build() {
   if (($# > 1)); then targets=(--target "${@:2}"); fi
   if command -v ccache > /dev/null; then
     export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
+    export CMAKE_CUDA_COMPILER_LAUNCHER=${CMAKE_CUDA_COMPILER_LAUNCHER-ccache}
   fi
   # shellcheck disable=SC2154 # root is the caller's
   (cd "$root" && configure "$preset" && cmake --build --preset "$preset" -j "$(nproc)" "${targets[@]}") >&2

@@ -6,6 +6,7 @@
 #include "cpu/reference.h"
 #include "cpu/standard.h"
 #include "cpu/tiled/tiled_backends.h"
+#include "cuda/cuda_backends.h"
 
 namespace headwise {
 namespace {
@@ -33,7 +34,9 @@ std::string names_of(std::span<const Backend* const> backends) {
 
 const Registry& Registry::builtin() {
   static const Registry registry([] {
-    std::vector<const Backend*> backends = tiled_backends();
+    std::vector<const Backend*> backends = cuda_backends();
+    const std::vector<const Backend*> tiled = tiled_backends();
+    backends.insert(backends.end(), tiled.begin(), tiled.end());
     backends.push_back(&standard_backend());
     backends.push_back(&reference_backend());
     return backends;

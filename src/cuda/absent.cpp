@@ -1,0 +1,14 @@
+// Built where there is no nvcc, instead of all else in this folder.
+#include "attention/absent_backend.h"
+#include "cuda/cuda_backends.h"
+
+namespace headwise {
+
+std::vector<const Backend*> cuda_backends() {
+  constexpr std::string_view kReason = "this build has no CUDA";
+  static const AbsentBackend sm80("cuda-sm80", DeviceType::cuda, kReason);
+  static const AbsentBackend standard("cuda-standard", DeviceType::cuda, kReason);
+  return {&sm80, &standard};
+}
+
+}  // namespace headwise
