@@ -19,6 +19,7 @@
 #include "cli/usage.h"
 #include "headwise/error.h"
 #include "headwise/registry.h"
+#include "headwise/version.h"
 
 namespace headwise::cli {
 namespace {
@@ -106,6 +107,19 @@ Survey survey(const Registry& registry, const ShapeSpec& spec) {
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
+Json gpus_json(const Machine& machine) {
+  Json gpus = Json::array();
+  for (const GpuInfo& gpu : machine.gpus)
+    gpus.push_back({{"name", gpu.name},
+                    {"compute_capability", gpu.compute_capability},
+                    {"multiprocessors", gpu.multiprocessors},
+                    {"memory_bytes", gpu.memory_bytes},
+                    {"memory_bytes_per_second", gpu.memory_bytes_per_second},
+                    {"l2_bytes", gpu.l2_bytes},
+                    {"shared_memory_per_block", gpu.shared_memory_per_block}});
+  return gpus;
+}
+
 Json to_json(const Survey& found, const ShapeSpec& spec) {
   const CpuInfo& cpu = this_machine().cpu;
   Json backends = Json::array();
@@ -132,9 +146,23 @@ Json to_json(const Survey& found, const ShapeSpec& spec) {
             {"threads", cpu.threads},
             {"memory_bytes", cpu.memory_bytes},
             {"last_cache_bytes", cpu.last_cache_bytes}}},
+          {"gpus", gpus_json(this_machine())},
+          {"no_gpu", text_or_null(this_machine().no_gpu)},
+          {"cuda_architectures", cuda_architectures()},
           {"shape", to_string(spec)},
           {"backends", backends},
           {"chosen", chosen}};
+}
+
+std::string format_gpus(const Machine& machine) {
+  if (machine.gpus.empty()) return fmt::format("GPUs: none: {}\n", machine.no_gpu);
+  std::string text;
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i)
+    text += fmt::format(
+        "cuda:{}: {}, {} memory, {} shared memory a block\n", i, to_string(machine.gpus[i]),
+        bench::format_bytes(static_cast<double>(machine.gpus[i].memory_bytes)),
+        bench::format_bytes(static_cast<double>(machine.gpus[i].shared_memory_per_block)));
+  return text;
 }
 
 std::string format_answer(const Support& support) {
@@ -162,11 +190,12 @@ std::string format_answers(const std::vector<Answer>& answers) {
 
 std::string format(const Survey& found, const ShapeSpec& spec) {
   const CpuInfo& cpu = this_machine().cpu;
-  std::string text =
-      fmt::format("machine: {} ({}), {} threads, {} memory, last cache {}\nshape: {}\n", cpu.name,
-                  instruction_sets(cpu), cpu.threads,
-                  bench::format_bytes(static_cast<double>(cpu.memory_bytes)),
-                  bench::format_bytes(static_cast<double>(cpu.last_cache_bytes)), to_string(spec));
+  std::string text = fmt::format("machine: {} ({}), {} threads, {} memory, last cache {}\n",
+                                 cpu.name, instruction_sets(cpu), cpu.threads,
+                                 bench::format_bytes(static_cast<double>(cpu.memory_bytes)),
+                                 bench::format_bytes(static_cast<double>(cpu.last_cache_bytes)));
+  text += format_gpus(this_machine());
+  text += fmt::format("CUDA architectures: {}\nshape: {}\n", cuda_architectures(), to_string(spec));
   for (const BackendAnswers& entry : found.backends)
     text += fmt::format("\n{} (pages of {})\n{}", entry.backend->name(),
                         fmt::join(entry.page_sizes, ", "), format_answers(entry.answers));

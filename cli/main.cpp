@@ -31,10 +31,17 @@ constexpr const char* kExamples = R"(Examples:
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 not possible on this machine.)";
 
+std::string gpus() {
+  const Machine& machine = this_machine();
+  std::string text;
+  for (const GpuInfo& gpu : machine.gpus) text += (text.empty() ? "" : ", ") + to_string(gpu);
+  return machine.gpus.empty() ? "none: " + machine.no_gpu : text;
+}
+
 std::string version_text() {
   return fmt::format(
-      "headwise {} (revision {})\ninstruction sets: {}\nCUDA architectures: none in this build",
-      version(), revision(), instruction_sets(this_machine().cpu));
+      "headwise {} (revision {})\ninstruction sets: {}\nCUDA architectures: {}\nGPUs: {}",
+      version(), revision(), instruction_sets(this_machine().cpu), cuda_architectures(), gpus());
 }
 
 void complain(std::string_view text) {
@@ -86,7 +93,7 @@ int run(int argc, char** argv) {
     CLI::App app("Headwise: an exact attention engine and bench for long-context inference.",
                  "headwise");
     app.set_version_flag("--version", version_text,
-                         "Version, instruction sets, CUDA architectures");
+                         "Version, instruction sets, CUDA architectures, GPUs");
     app.footer(kExamples);
     app.require_subcommand(1);
     add_backends_command(app);

@@ -21,12 +21,18 @@ struct CpuInfo {
   friend bool operator==(const CpuInfo&, const CpuInfo&) = default;
 };
 
+/// A GPU as its driver describes it.
 struct GpuInfo {
   std::string name;
-  int compute_capability = 0;                ///< major * 10 + minor: 80, 86, 89, 90
-  std::int64_t shared_memory_per_block = 0;  ///< bytes a block may opt in to
+  int compute_capability = 0;  ///< major * 10 + minor: 80, 86, 89, 90
+  /// Bytes a block may opt in to. HEADWISE_SHARED_MEMORY_LIMIT (bytes) lowers it, so that tests see
+  /// what smaller GPUs would run: 101376 is what 8.6 and 8.9 have.
+  std::int64_t shared_memory_per_block = 0;
   int multiprocessors = 0;
   std::int64_t memory_bytes = 0;
+  std::int64_t l2_bytes = 0;
+  std::int64_t memory_bytes_per_second = 0;  ///< at the memory's own clock and bus width
+  int clock_mhz = 0;                         ///< of the multiprocessors, at most
 
   friend bool operator==(const GpuInfo&, const GpuInfo&) = default;
 };
@@ -35,10 +41,14 @@ struct GpuInfo {
 struct Machine {
   CpuInfo cpu;
   std::vector<GpuInfo> gpus;  ///< by CUDA ordinal
+  std::string no_gpu;         ///< why `gpus` is empty, where that is known
 };
 
 /// This machine, looked at once.
 const Machine& this_machine();
+
+/// "NVIDIA H200 (compute capability 9.0, 132 multiprocessors)", for logs and `headwise backends`.
+std::string to_string(const GpuInfo& gpu);
 
 /// "AVX-512, AVX-512-BF16" for --version and for `headwise backends`.
 std::string instruction_sets(const CpuInfo& cpu);

@@ -5,9 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
+#include "core/check.h"
+#include "core/gpus.h"
 #include "core/threads.h"
 
 namespace headwise {
@@ -101,8 +105,17 @@ CpuInfo detect_cpu() {
 }  // namespace
 
 const Machine& this_machine() {
-  static const Machine machine{.cpu = detect_cpu(), .gpus = {}};
+  static const Machine machine = [] {
+    GpuSearch found = find_gpus();
+    limit_shared_memory(found.gpus, std::getenv("HEADWISE_SHARED_MEMORY_LIMIT"));
+    return Machine{detect_cpu(), std::move(found.gpus), std::move(found.no_gpu)};
+  }();
   return machine;
+}
+
+std::string to_string(const GpuInfo& gpu) {
+  return concat(gpu.name, " (compute capability ", gpu.compute_capability / 10, ".",
+                gpu.compute_capability % 10, ", ", gpu.multiprocessors, " multiprocessors)");
 }
 
 std::string instruction_sets(const CpuInfo& cpu) {

@@ -28,8 +28,9 @@ void expect_error(const Outcome& outcome, int status, const std::vector<std::str
 TEST(Program, SaysItsVersion) {
   const Outcome outcome = run_program({"--version"});
   EXPECT_EQ(outcome.status, 0);
-  for (const std::string& part : {std::string(version()), std::string(revision()),
-                                  std::string("instruction sets: "), std::string("CUDA")})
+  for (const std::string& part :
+       {std::string(version()), std::string(revision()), std::string("instruction sets: "),
+        std::string("CUDA architectures: "), std::string("GPUs: ")})
     EXPECT_TRUE(has(outcome.out, part)) << outcome.out;
   EXPECT_EQ(outcome.err, "");
 }
@@ -85,6 +86,8 @@ TEST(Backends, PrintsOneJsonDocument) {
   const json document = json::parse(outcome.out);
   EXPECT_EQ(document["shape"], "q16:kv4:d64:i8:page32");
   EXPECT_GE(document["machine"]["threads"], 1);
+  EXPECT_EQ(document["gpus"].empty(), document["no_gpu"].is_string());
+  EXPECT_TRUE(document["cuda_architectures"].is_string());
   bool reference = false;
   for (const json& backend : document["backends"]) {
     EXPECT_FALSE(backend["page_sizes"].empty());
@@ -109,7 +112,8 @@ TEST(Backends, SaysWhatIsForced) {
 TEST(Backends, PrintsTextForPeople) {
   const Outcome outcome = run_program({"backends"});
   EXPECT_EQ(outcome.status, 0);
-  for (const char* part : {"machine: ", "reference", "standard", "would run:"})
+  for (const char* part :
+       {"machine: ", "CUDA architectures: ", "reference", "standard", "would run:"})
     EXPECT_TRUE(has(outcome.out, part)) << outcome.out;
 }
 
