@@ -1,0 +1,92 @@
+"""The step that bench hands over, as numpy arrays, and what most peers have in common."""
+
+import ml_dtypes
+import numpy as np
+
+TYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
+
+
+class Refused(Exception):
+    """A library cannot do this step; one clause says why."""
+
+
+class Step:
+    """`q` [tokens, q_heads, dim], `out` (F32) the same; `k` and `v` a list with [kv_heads, kv_len, dim] of each request.
+
+    `copies` sets of K and V are to be run in rotation, so that no call finds the last one's data in a cache.
+    """
+
+    def __init__(self, request):
+        shape, tensors = request["shape"], request["tensors"]
+        self.q_heads, self.kv_heads = shape["q_heads"], shape["kv_heads"]
+        self.dim, self.scale, self.causal = shape["head_dim_qk"], shape["scale"], shape["window_right"] == 0
+        self.q_type, self.kv_type = shape["q_type"], shape["kv_type"]
+        self.q_lens, self.kv_lens = request["q_lens"], request["kv_lens"]
+        self.threads, self.copies, self.memory_bytes = request["threads"], request["copies"], request["memory_bytes"]
+        refuse_what_none_does(shape)
+
+        file = np.memmap(tensors["path"], np.uint8, "r+")
+        dtype = TYPES[tensors["type"]]
+
+        def take(start, dtype, *sizes):
+            return file[start : start + int(np.prod(sizes)) * dtype.itemsize].view(dtype).reshape(sizes)
+
+        def take_requests(start):
+            for kv_len in self.kv_lens:
+                yield take(start, dtype, self.kv_heads, kv_len, self.dim)
+                start += self.kv_heads * kv_len * self.dim * dtype.itemsize
+
+        self.q = take(tensors["q"], dtype, sum(self.q_lens), self.q_heads, self.dim)
+        self.out = take(tensors["out"], TYPES["f32"], *self.q.shape)
+        self.k, self.v = list(take_requests(tensors["k"])), list(take_requests(tensors["v"]))
+
+    def release_inputs(self):
+        self.q = self.k = self.v = None
+
+    @property
+    def group(self):
+        return self.q_heads // self.kv_heads
+
+    @property
+    def eight_bit(self):
+        return self.kv_type in ("f8e4m3", "i8")
+
+    def even(self):
+        """(batch, q_len, kv_len), of a step whose requests are all alike."""
+        if len(set(self.q_lens)) > 1 or len(set(self.kv_lens)) > 1:
+            raise Refused("all requests of a call have the same lengths")
+        return len(self.q_lens), self.q_lens[0], self.kv_lens[0]
+
+    def even_q(self, dtype):
+        """q as [batch, q_heads, q_len, dim]."""
+        batch, q_len, _ = self.even()
+        return np.ascontiguousarray(self.q.reshape(batch, q_len, self.q_heads, self.dim).transpose(0, 2, 1, 3).astype(dtype))
+
+    def even_kv(self, dtype):
+        """K and V as [copies, batch, kv_heads, kv_len, dim] each; numpy asks for huge pages."""
+        batch, _, kv_len = self.even()
+        pair = []
+        for source in (self.k, self.v):
+            array = np.empty((self.copies, batch, self.kv_heads, kv_len, self.dim), dtype)
+            for request in range(batch):
+                array[0, request] = source[request]
+            array[1:] = array[0]
+            pair.append(array)
+        return pair
+
+    def causal_mask(self, dtype):
+        """[q_len, kv_len] to be added to logits; the new tokens are the last of the keys."""
+        _, q_len, kv_len = self.even()
+        hidden = np.arange(kv_len)[None] > np.arange(kv_len - q_len, kv_len)[:, None]
+        return np.where(hidden, dtype.type(-np.inf), dtype.type(0))
+
+
+def refuse_what_none_does(shape):
+    if shape["sinks"]:
+        raise Refused("sinks are not set up for peers")
+    if shape["softcap"]:
+        raise Refused("a softcap is not set up for peers")
+    if shape["window_left"] >= 0:
+        raise Refused("a window is not set up for peers")
+    if shape["head_dim_qk"] != shape["head_dim_v"]:
+        raise Refused("head dimensions of K and V that differ are not set up for peers")
