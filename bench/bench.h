@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "attention/shape_spec.h"
+#include "bench/goals.h"
+#include "bench/peer.h"
 #include "bench/probes.h"
 #include "bench/row.h"
 #include "bench/timing.h"
@@ -23,15 +26,18 @@ struct BenchOptions {
   int threads = 0;  ///< 0: all that the process may run on
   TimingOptions timing;
   ProbeOptions probes;
-  double check_flops = 4e9;       ///< floating-point operations spent on a check of one backend
-  std::int64_t rotate_bytes = 0;  ///< copies of the tensors together; 0: past the last cache level
+  double check_flops = 4e9;        ///< floating-point operations spent on a check of one backend
+  std::int64_t rotate_bytes = 0;   ///< copies of the tensors together; 0: past the last cache level
+  std::vector<PeerCommand> peers;  ///< to run beside
+  double peer_timeout_s = 300.0;   ///< of one answer of a peer
+  std::span<const Goal> goals;     ///< of Suite::goals; empty: those of this machine
 
   std::function<void(std::string_view)> progress = [](std::string_view) {};
   std::function<bool()> stop = [] { return false; };  ///< asked between calls
 };
 
-/// Measures the machine's limits, then each workload of each suite: every backend is checked
-/// against `reference` (which the registry must have) and timed where it is right. A backend that
+/// Measures the machine's limits, then each workload of each suite: every backend and peer is
+/// checked against `reference` (which the registry must have) and timed where it is right. One that
 /// cannot, or is wrong, has a row without a time and the reason in its note. Ends early, with the
 /// rows so far, where stop() says so. Throws Error where the forced backend, or every backend,
 /// cannot, and before anything is measured.

@@ -7,7 +7,6 @@
 #include <random>
 #include <set>
 
-#include "attention/output_bound.h"
 #include "core/check.h"
 #include "core/number_formats.h"
 
@@ -16,18 +15,16 @@ namespace {
 
 constexpr std::int64_t kWorthThreads = 1 << 16;  // elements
 
-/// Element of an output: F32, F16 or BF16.
-float load(const Buffer& out, DType type, std::int64_t index) {
-  if (type == DType::f32) return out.as<float>()[index];
-  const std::uint16_t bits = out.as<std::uint16_t>()[index];
-  return type == DType::f16 ? f16_to_float(bits) : bf16_to_float(bits);
+float load(const Outputs& outputs, std::int64_t index) {
+  if (outputs.type == DType::f32) return static_cast<const float*>(outputs.data)[index];
+  const std::uint16_t bits = static_cast<const std::uint16_t*>(outputs.data)[index];
+  return outputs.type == DType::f16 ? f16_to_float(bits) : bf16_to_float(bits);
 }
 
-std::int64_t count_nans(const Buffer& out, DType type) {
-  const std::int64_t count = out.size() / size_of(type);
+std::int64_t count_nans(const Outputs& outputs, std::int64_t count) {
   std::int64_t nans = 0;
 #pragma omp parallel for reduction(+ : nans) schedule(static) if (count > kWorthThreads)
-  for (std::int64_t i = 0; i < count; ++i) nans += std::isnan(load(out, type, i)) ? 1 : 0;
+  for (std::int64_t i = 0; i < count; ++i) nans += std::isnan(load(outputs, i)) ? 1 : 0;
   return nans;
 }
 
@@ -100,32 +97,6 @@ double sampled_flops(const AttentionShape& shape, const SampledStep& sampled) {
   return attention_work(shape, requests).flops;
 }
 
-/// The first request whose sampled rows are too far from the exact ones.
-std::string compare(const AttentionShape& shape, const Workload& workload, const Buffer& out,
-                    const std::vector<SampledRow>& rows, const SampledStep& exact) {
-  const std::int64_t width = static_cast<std::int64_t>(shape.q_heads) * shape.head_dim_v;
-  const std::vector<std::int64_t> first = first_tokens(workload);
-  const double bound = output_bound(shape);
-  for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
-    double error = 0.0;
-    double norm = 0.0;
-    for (; end < rows.size() && rows[end].request == rows[begin].request; ++end) {
-      const std::int64_t token = first[static_cast<std::size_t>(rows[end].request)] + rows[end].row;
-      for (std::int64_t i = 0; i < width; ++i) {
-        const double want = exact.out.as<float>()[static_cast<std::int64_t>(end) * width + i];
-        const double have = load(out, shape.out_type(), token * width + i);
-        error += (have - want) * (have - want);
-        norm += want * want;
-      }
-    }
-    // Written so that NaN fails, and so does anything but 0 where the exact rows are 0.
-    if (!(std::sqrt(error) <= bound * std::sqrt(norm)))
-      return concat("wrong: request ", rows[begin].request, " is off by ", std::sqrt(error / norm),
-                    " of its norm in ", end - begin, " sampled rows; the bound is ", bound);
-  }
-  return {};
-}
-
 }  // namespace
 
 std::vector<SampledRow> sample_rows(const AttentionShape& shape, const Workload& workload,
@@ -150,17 +121,46 @@ std::vector<SampledRow> sample_rows(const AttentionShape& shape, const Workload&
   return sampled;
 }
 
-CheckResult check_rows(const AttentionShape& shape, const Workload& workload, StepTensors& tensors,
-                       int copy, const std::vector<SampledRow>& rows, const Backend& reference,
-                       int threads) {
-  SampledStep exact(shape, workload, tensors, copy, rows);
-  const double seconds = run_reference(shape, tensors, copy, exact, reference, threads);
-  CheckResult result{.failure = {}, .reference_flops_per_s = sampled_flops(shape, exact) / seconds};
-  if (const std::int64_t nans = count_nans(tensors.out(copy), shape.out_type()); nans > 0)
-    result.failure = concat("wrong: ", nans, " outputs are NaN or were not written");
-  else
-    result.failure = compare(shape, workload, tensors.out(copy), rows, exact);
-  return result;
+ExactRows::ExactRows(const AttentionShape& shape, const Workload& workload, StepTensors& tensors,
+                     int copy, std::vector<SampledRow> rows, const Backend& reference, int threads)
+    : shape_(shape), rows_(std::move(rows)), step_tokens_(workload.tokens()) {
+  SampledStep sampled(shape, workload, tensors, copy, rows_);
+  const double seconds = run_reference(shape, tensors, copy, sampled, reference, threads);
+  flops_per_s_ = sampled_flops(shape, sampled) / seconds;
+  exact_ = std::move(sampled.out);
+  const std::vector<std::int64_t> first = first_tokens(workload);
+  for (const SampledRow& row : rows_)
+    tokens_.push_back(first[static_cast<std::size_t>(row.request)] + row.row);
+}
+
+std::string ExactRows::find_fault(const Outputs& outputs) const {
+  const std::int64_t width = static_cast<std::int64_t>(shape_.q_heads) * shape_.head_dim_v;
+  if (const std::int64_t nans = count_nans(outputs, step_tokens_ * width); nans > 0)
+    return concat("wrong: ", nans, " outputs are NaN or were not written");
+  return compare(outputs);
+}
+
+/// The first request whose sampled rows are too far from the exact ones.
+std::string ExactRows::compare(const Outputs& outputs) const {
+  const std::int64_t width = static_cast<std::int64_t>(shape_.q_heads) * shape_.head_dim_v;
+  for (std::size_t begin = 0, end = 0; begin < rows_.size(); begin = end) {
+    double error = 0.0;
+    double norm = 0.0;
+    for (; end < rows_.size() && rows_[end].request == rows_[begin].request; ++end) {
+      const float* exact = exact_.as<float>() + static_cast<std::int64_t>(end) * width;
+      for (std::int64_t i = 0; i < width; ++i) {
+        const double want = exact[i];
+        const double have = load(outputs, tokens_[end] * width + i);
+        error += (have - want) * (have - want);
+        norm += want * want;
+      }
+    }
+    // Written so that NaN fails, and so does anything but 0 where the exact rows are 0.
+    if (!(std::sqrt(error) <= outputs.bound * std::sqrt(norm)))
+      return concat("wrong: request ", rows_[begin].request, " is off by ", std::sqrt(error / norm),
+                    " of its norm in ", end - begin, " sampled rows; the bound is ", outputs.bound);
+  }
+  return {};
 }
 
 }  // namespace headwise::bench

@@ -21,17 +21,35 @@ struct SampledRow {
 std::vector<SampledRow> sample_rows(const AttentionShape& shape, const Workload& workload,
                                     double flops, std::uint64_t seed);
 
-struct CheckResult {
-  std::string failure;               ///< empty: the rows are right
-  double reference_flops_per_s = 0;  ///< that computing the rows ran at, for estimates
-
-  explicit operator bool() const { return failure.empty(); }
+/// What somebody made of a step, poisoned with NaN before it was written.
+struct Outputs {
+  const void* data = nullptr;  ///< [tokens, q_heads, head_dim_v]
+  DType type = DType::f32;     ///< f32, f16 or bf16
+  double bound = 0.0;          ///< the largest |out - exact| / |exact| over a request's rows
 };
 
-/// Compares `rows` of out of `copy`, poisoned before it was written, with what `reference` makes of
-/// the same tensors. Every output that is NaN anywhere in the step is a failure too.
-CheckResult check_rows(const AttentionShape& shape, const Workload& workload, StepTensors& tensors,
-                       int copy, const std::vector<SampledRow>& rows, const Backend& reference,
-                       int threads);
+/// Some rows of a step as `reference` makes them.
+class ExactRows {
+ public:
+  /// Of `copy` of the tensors.
+  ExactRows(const AttentionShape& shape, const Workload& workload, StepTensors& tensors, int copy,
+            std::vector<SampledRow> rows, const Backend& reference, int threads);
+
+  /// What is wrong with `outputs`, which were made of the same tensors; empty: nothing. An output
+  /// that is NaN anywhere in the step is wrong, too.
+  std::string find_fault(const Outputs& outputs) const;
+
+  double reference_flops_per_s() const { return flops_per_s_; }  ///< for estimates
+
+ private:
+  std::string compare(const Outputs& outputs) const;
+
+  AttentionShape shape_;
+  std::vector<SampledRow> rows_;
+  std::vector<std::int64_t> tokens_;  // of each row, within the step
+  std::int64_t step_tokens_ = 0;
+  Buffer exact_;  // f32 [rows, q_heads, head_dim_v]
+  double flops_per_s_ = 0.0;
+};
 
 }  // namespace headwise::bench

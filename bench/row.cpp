@@ -19,7 +19,23 @@ Json tera(const std::optional<double>& flops) {
   return flops ? Json(*flops / 1e12) : Json(nullptr);
 }
 
+/// null, or what is wanted of the row: [{"what", "least" or "most", "measured", "met"}].
+Json to_json(const std::vector<Judged>& goals) {
+  if (goals.empty()) return nullptr;
+  Json list = Json::array();
+  for (const Judged& goal : goals)
+    list.push_back({{"what", goal.what},
+                    {goal.at_most ? "most" : "least", goal.bound},
+                    {"measured", or_null(goal.measured)},
+                    {"met", or_null(goal.met())}});
+  return list;
+}
+
 }  // namespace
+
+void add_note(Row& row, const std::string& clause) {
+  row.note += (row.note.empty() || clause.empty() ? "" : "; ") + clause;
+}
 
 bool BenchReport::is_void() const {
   return std::any_of(rows.begin(), rows.end(),
@@ -50,7 +66,7 @@ Json to_json(const Row& row) {
           {"fraction_peak", or_null(row.fraction_peak)},
           {"workspace_bytes", or_null(row.workspace_bytes)},
           {"peer", row.peer},
-          {"goal", or_null(row.goal)},
+          {"goal", to_json(row.goals)},
           {"note", text_or_null(row.note)}};
 }
 

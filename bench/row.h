@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/goals.h"
 #include "bench/probes.h"
 
 namespace headwise::bench {
@@ -29,13 +30,18 @@ struct Row {
   std::optional<double> ms, ms_min, ms_max;  ///< median and range of one call; absent: not timed
   std::optional<double> tflops, gbps;        ///< by the median
   std::string limit;                         ///< "compute" or "bandwidth"
-  std::optional<double> fraction;       ///< of the run's best matrix product or read; may pass 1
-  std::optional<double> fraction_peak;  ///< of the physical peak; above 1 the run is void
+  std::optional<double> fraction;            ///< of the run's best probe or peer; may pass 1
+  std::optional<double> fraction_peak;       ///< of the physical peak; above 1 the run is void
   std::optional<std::int64_t> workspace_bytes;
-  bool peer = false;
-  std::optional<double> goal;
+  bool peer = false;          ///< another library's, named in `backend`
+  std::vector<Judged> goals;  ///< what is wanted of it, beside what it does
   std::string note;
+
+  std::optional<double> times_peer;  ///< speed, in the fastest peer's; for people: not in the JSON
 };
+
+/// Adds a clause to the row's note.
+void add_note(Row& row, const std::string& clause);
 
 /// What a row was measured on.
 struct DeviceInfo {
@@ -48,6 +54,7 @@ struct DeviceInfo {
 struct BenchReport {
   DeviceInfo device;
   MachineLimits limits;
+  HardwareLimits best;  ///< of probes and peers: what `fraction` is of
   std::vector<Row> rows;
   bool wrong = false;        ///< a row failed its check
   bool interrupted = false;  ///< rows are missing or short

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "bench/free_memory.h"
 
@@ -14,6 +15,7 @@ struct Column {
   const char* head;
   bool right;  ///< numbers
   std::string (*cell)(const Row&);
+  bool optional = false;  ///< not shown where all of its cells are empty
 };
 
 std::string number(const std::optional<double>& value, int digits) {
@@ -26,7 +28,7 @@ std::string milliseconds(const std::optional<double>& value) {
   return fmt::format("{:.{}f}", *value, *value < 10.0 ? 3 : *value < 100.0 ? 2 : 1);
 }
 
-constexpr std::array<Column, 17> kColumns{{
+constexpr std::array<Column, 18> kColumns{{
     {"suite", false, [](const Row& r) { return r.suite; }},
     {"batch", true, [](const Row& r) { return fmt::format("{}", r.batch); }},
     {"q_len", true, [](const Row& r) { return fmt::format("{}", r.q_len); }},
@@ -40,6 +42,7 @@ constexpr std::array<Column, 17> kColumns{{
     {"max", true, [](const Row& r) { return milliseconds(r.ms_max); }},
     {"TFLOP/s", true, [](const Row& r) { return number(r.tflops, 3); }},
     {"GB/s", true, [](const Row& r) { return number(r.gbps, 1); }},
+    {"x peer", true, [](const Row& r) { return number(r.times_peer, 2); }, true},
     {"limit", false, [](const Row& r) { return r.limit; }},
     {"fraction", true, [](const Row& r) { return number(r.fraction, 2); }},
     {"of peak", true, [](const Row& r) { return number(r.fraction_peak, 2); }},
@@ -59,34 +62,116 @@ std::string format_limits(const MachineLimits& limits) {
   return text;
 }
 
+/// What fractions are of, where peers may have passed the probes.
+std::string format_best(const HardwareLimits& best) {
+  return fmt::format(
+      "best of probes and peers: read {:.1f} GB/s; F32 {:.3f}, BF16 {:.3f} TFLOP/s\n",
+      best.read_bytes_per_s / 1e9, best.f32.measured / 1e12, best.bf16.measured / 1e12);
+}
+
+/// Cells in columns as wide as their widest, heads first.
+class Grid {
+ public:
+  explicit Grid(std::vector<std::pair<std::string, bool>> heads) : heads_(std::move(heads)) {
+    for (const auto& [head, right] : heads_) widths_.push_back(head.size());
+  }
+
+  void add(std::vector<std::string> cells) {
+    for (std::size_t c = 0; c < cells.size(); ++c)
+      widths_[c] = std::max(widths_[c], cells[c].size());
+    lines_.push_back(std::move(cells));
+  }
+
+  std::string text() const {
+    std::vector<std::string> heads;
+    for (const auto& [head, right] : heads_) heads.push_back(head);
+    std::string text = line(heads);
+    for (const std::vector<std::string>& cells : lines_) text += line(cells);
+    return text;
+  }
+
+ private:
+  std::string line(const std::vector<std::string>& cells) const {
+    std::string text;
+    for (std::size_t c = 0; c < cells.size(); ++c)
+      text += heads_[c].second ? fmt::format("{:>{}}  ", cells[c], widths_[c])
+                               : fmt::format("{:<{}}  ", cells[c], widths_[c]);
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text + '\n';
+  }
+
+  std::vector<std::pair<std::string, bool>> heads_;  // with whether its column is of numbers
+  std::vector<std::size_t> widths_;
+  std::vector<std::vector<std::string>> lines_;
+};
+
+bool any_of(const std::vector<Row>& rows, bool (*is)(const Row&)) {
+  return std::any_of(rows.begin(), rows.end(), is);
+}
+
+bool shapes_differ(const std::vector<Row>& rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const Row& row) { return row.shape != rows.front().shape; });
+}
+
+std::string format_rows(const std::vector<Row>& rows) {
+  const bool with_shape = shapes_differ(rows);
+  std::vector<const Column*> columns;
+  std::vector<std::pair<std::string, bool>> heads;
+  for (const Column& column : kColumns) {
+    const auto empty = [&](const Row& row) { return column.cell(row) == "-"; };
+    if (column.optional && std::all_of(rows.begin(), rows.end(), empty)) continue;
+    columns.push_back(&column);
+    heads.emplace_back(column.head, column.right);
+  }
+  if (with_shape) heads.insert(heads.begin(), {"shape", false});
+  heads.emplace_back("note", false);
+  Grid grid(std::move(heads));
+  for (const Row& row : rows) {
+    std::vector<std::string> cells;
+    if (with_shape) cells.push_back(row.shape);
+    for (const Column* column : columns) cells.push_back(column->cell(row));
+    cells.push_back(row.note);
+    grid.add(std::move(cells));
+  }
+  return grid.text();
+}
+
+std::string format_goals(const std::vector<Row>& rows) {
+  Grid grid({{"goal", false},
+             {"shape", false},
+             {"batch", true},
+             {"q_len", true},
+             {"kv_len", true},
+             {"measured", true},
+             {"wanted", true},
+             {"", false},
+             {"met", false}});
+  for (const Row& row : rows)
+    for (const Judged& goal : row.goals)
+      grid.add({row.suite, row.shape, fmt::format("{}", row.batch), fmt::format("{}", row.q_len),
+                fmt::format("{}", row.kv_len), number(goal.measured, 2),
+                fmt::format("{} {:.2f}", goal.at_most ? "<=" : ">=", goal.bound), goal.what,
+                !goal.met()   ? "not measured"
+                : *goal.met() ? "yes"
+                              : "NO"});
+  return grid.text();
+}
+
 }  // namespace
 
 std::string format_table(const BenchReport& report) {
   const DeviceInfo& device = report.device;
+  const std::vector<Row>& rows = report.rows;
   std::string text =
       fmt::format("device: {} ({}), {} threads\n{}\n", device.name, device.instruction_sets,
                   device.threads, format_limits(report.limits));
-  if (report.rows.empty()) return text;
-  text += fmt::format("shape: {}; protocol: {}\n\n", report.rows.front().shape,
-                      report.rows.front().protocol);
-  std::array<std::size_t, kColumns.size()> widths{};
-  for (std::size_t c = 0; c < kColumns.size(); ++c) {
-    widths[c] = std::char_traits<char>::length(kColumns[c].head);
-    for (const Row& row : report.rows)
-      widths[c] = std::max(widths[c], kColumns[c].cell(row).size());
-  }
-  const auto add = [&](std::size_t c, const std::string& cell) {
-    text += kColumns[c].right ? fmt::format("{:>{}}  ", cell, widths[c])
-                              : fmt::format("{:<{}}  ", cell, widths[c]);
-  };
-  for (std::size_t c = 0; c < kColumns.size(); ++c) add(c, kColumns[c].head);
-  text += "note\n";
-  for (const Row& row : report.rows) {
-    for (std::size_t c = 0; c < kColumns.size(); ++c) add(c, kColumns[c].cell(row));
-    text += row.note;
-    text.erase(text.find_last_not_of(' ') + 1);
-    text += '\n';
-  }
+  if (rows.empty()) return text;
+  if (any_of(rows, [](const Row& row) { return row.peer; })) text += format_best(report.best);
+  text += shapes_differ(rows) ? "" : fmt::format("shape: {}; ", rows.front().shape);
+  text += fmt::format("protocol: {}\n\n{}", rows.front().protocol, format_rows(rows));
+  if (any_of(rows, [](const Row& row) { return !row.goals.empty(); }))
+    text += fmt::format("\n{}", format_goals(rows));
   return text;
 }
 

@@ -13,8 +13,8 @@ namespace headwise::bench {
 namespace {
 
 constexpr std::array<std::string_view, 3> kProtocols{"sustained", "burst", "graph"};
-constexpr double kRoundSeconds = 0.1;  // of one call's turn in a round
-constexpr std::chrono::milliseconds kRest(25);
+constexpr double kRoundSeconds = 0.1;   // of one call's turn in a round
+constexpr double kRestSeconds = 0.025;  // of Protocol::burst
 
 double time_of(const std::function<void()>& call) {
   const auto start = std::chrono::steady_clock::now();
@@ -22,35 +22,46 @@ double time_of(const std::function<void()>& call) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Whether `samples` say enough of a call.
-bool enough(const Samples& samples, const TimingOptions& options) {
+/// Whether `timing` says enough of a call.
+bool enough(const Timing& timing, const TimingOptions& options) {
+  const Samples& samples = timing.samples;
   const double total = std::accumulate(samples.begin(), samples.end(), 0.0);
   if (!samples.empty() && total >= 10.0 * options.measure_s) return true;
   if (static_cast<int>(samples.size()) < options.least_calls) return false;
+  if (static_cast<int>(timing.rounds.size()) < options.least_rounds) return false;
   return options.protocol == Protocol::burst || total >= options.measure_s;
 }
 
-/// Runs a call until it is warm; returns the seconds of its last run.
-double warm_up(const std::function<void()>& call, double seconds,
-               const std::function<bool()>& stop) {
-  double last = time_of(call);
-  for (double total = last; total < seconds && !stop(); total += last) last = time_of(call);
-  return last;
+/// A call, what was measured of it, and what is known of it.
+struct Contestant {
+  const TurnCall& call;
+  Timing timing;
+  double expected_s = 0.0;  ///< of one run
+  bool gave_up = false;
+
+  void warm_up(double seconds) {
+    const Samples samples = call({.untimed = 0, .seconds = seconds});
+    gave_up = samples.empty();
+    if (!gave_up) expected_s = samples.back();
+  }
+
+  void take(const Turn& turn) {
+    const Samples samples = call(turn);
+    gave_up = samples.empty();
+    if (gave_up) return;
+    timing.samples.insert(timing.samples.end(), samples.begin(), samples.end());
+    timing.rounds.push_back(median(samples));
+  }
+};
+
+/// Where calls are short, the one before has left its own data in the caches; long ones do not
+/// notice.
+Turn sustained_turn(double expected_s) {
+  return {.untimed = expected_s < kRoundSeconds ? 1 : 0, .seconds = kRoundSeconds};
 }
 
-/// One call's turn: runs back to back.
-void take_turn(const std::function<void()>& call, double expected_s, Samples& samples,
-               const std::function<bool()>& stop) {
-  // The call before left its own data in the caches; long calls do not notice.
-  if (expected_s < kRoundSeconds) call();
-  for (double total = 0.0; total < kRoundSeconds && !stop(); total += samples.back())
-    samples.push_back(time_of(call));
-}
-
-void take_burst(const std::function<void()>& call, Samples& samples) {
-  std::this_thread::sleep_for(kRest);
-  call();
-  samples.push_back(time_of(call));
+void rest(double seconds) {
+  if (seconds > 0.0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
 }  // namespace
@@ -73,29 +84,51 @@ double median(Samples samples) {
   return samples.size() % 2 == 1 ? samples[middle] : (samples[middle - 1] + samples[middle]) / 2.0;
 }
 
-std::vector<Samples> time_calls(std::span<const std::function<void()>> calls,
-                                const TimingOptions& options, const std::function<bool()>& stop) {
+TurnCall in_turns(std::function<void()> call, std::function<bool()> stop) {
+  return [call = std::move(call), stop = std::move(stop)](const Turn& turn) {
+    for (int i = 0; i < turn.untimed; ++i) call();
+    Samples samples{time_of(call)};
+    for (double total = samples.front(); total < turn.seconds && !stop(); total += samples.back())
+      samples.push_back(time_of(call));
+    return samples;
+  };
+}
+
+double paired_ratio(const Timing& timing, const Timing& base) {
+  Samples ratios;
+  for (std::size_t i = 0; i < std::min(timing.rounds.size(), base.rounds.size()); ++i)
+    ratios.push_back(timing.rounds[i] / base.rounds[i]);
+  return median(std::move(ratios));
+}
+
+std::vector<Timing> time_calls(std::span<const TurnCall> calls, const TimingOptions& options,
+                               const std::function<bool()>& stop) {
   if (options.protocol == Protocol::graph)
     throw Error(ErrorCode::not_possible,
                 "protocol graph replays CUDA graphs; on the CPU there are sustained and burst");
-  std::vector<Samples> samples(calls.size());
-  std::vector<double> expected(calls.size());
-  if (options.protocol == Protocol::sustained)
-    for (std::size_t i = 0; i < calls.size() && !stop(); ++i)
-      expected[i] = warm_up(calls[i], options.warm_up_s, stop);
-  const auto done = [&] {
-    return std::all_of(samples.begin(), samples.end(),
-                       [&](const Samples& some) { return enough(some, options); });
-  };
-  while (!done() && !stop()) {
-    for (std::size_t i = 0; i < calls.size() && !stop(); ++i) {
-      if (options.protocol == Protocol::burst)
-        take_burst(calls[i], samples[i]);
-      else
-        take_turn(calls[i], expected[i], samples[i], stop);
+  const bool sustained = options.protocol == Protocol::sustained;
+  std::vector<Contestant> contestants;
+  for (const TurnCall& call : calls) contestants.push_back({.call = call, .timing = {}});
+  const auto each = [&](const auto& act) {
+    for (Contestant& one : contestants) {
+      if (one.gave_up || stop()) continue;
+      rest(sustained ? options.rest_s : kRestSeconds);
+      act(one);
     }
-  }
-  return samples;
+  };
+  const auto done = [&] {
+    return std::all_of(contestants.begin(), contestants.end(), [&](const Contestant& one) {
+      return one.gave_up || enough(one.timing, options);
+    });
+  };
+  if (sustained) each([&](Contestant& one) { one.warm_up(options.warm_up_s); });
+  while (!done() && !stop())
+    each([&](Contestant& one) {
+      one.take(sustained ? sustained_turn(one.expected_s) : Turn{.untimed = 1, .seconds = 0.0});
+    });
+  std::vector<Timing> timings;
+  for (Contestant& one : contestants) timings.push_back(std::move(one.timing));
+  return timings;
 }
 
 }  // namespace headwise::bench

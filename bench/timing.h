@@ -23,15 +23,38 @@ struct TimingOptions {
   double warm_up_s = 0.2;  ///< each call; one call at least
   double measure_s = 1.0;  ///< of timed calls each, at least
   int least_calls = 5;     ///< timed, each, unless they take ten times `measure_s`
+  int least_rounds = 1;    ///< the same, of turns: for ratios of what alternates
+  double rest_s = 0.0;     ///< before each turn, for threads of other processes that still spin
 };
 
 /// The seconds that each timed run of one call took; empty where it was stopped before the first.
 using Samples = std::vector<double>;
 double median(Samples samples);  ///< of at least one
 
+/// What one call has to do when it is its turn.
+struct Turn {
+  int untimed = 0;       ///< runs, first
+  double seconds = 0.0;  ///< of timed runs, at least; one run at least
+};
+/// Runs as the turn says, and returns the seconds of each timed run; none where it cannot go on,
+/// and then it is not asked again.
+using TurnCall = std::function<Samples(const Turn&)>;
+
+/// Turns of a call in this process. `stop` is asked between runs.
+TurnCall in_turns(std::function<void()> call, std::function<bool()> stop);
+
+/// What was measured of one call.
+struct Timing {
+  Samples samples;
+  Samples rounds;  ///< the median of each turn
+};
+
+/// The median, over the rounds that both were in, of `timing`'s time over `base`'s. Both have one.
+double paired_ratio(const Timing& timing, const Timing& base);
+
 /// Times `calls` in alternating rounds, so that a disturbance meets them all alike. `stop` is asked
-/// between calls. Throws Error(not_possible) for Protocol::graph: the CPU has no graphs.
-std::vector<Samples> time_calls(std::span<const std::function<void()>> calls,
-                                const TimingOptions& options, const std::function<bool()>& stop);
+/// between turns. Throws Error(not_possible) for Protocol::graph: the CPU has no graphs.
+std::vector<Timing> time_calls(std::span<const TurnCall> calls, const TimingOptions& options,
+                               const std::function<bool()>& stop);
 
 }  // namespace headwise::bench

@@ -10,7 +10,8 @@
 namespace headwise::bench {
 namespace {
 
-constexpr std::array<std::string_view, 4> kSuites{"prefill", "append", "decode", "mixed"};
+constexpr std::array<std::string_view, 6> kSuites{"prefill", "append", "decode",
+                                                  "mixed",   "paged",  "goals"};
 constexpr std::int64_t kMixedChunk = 2048;
 
 std::int32_t length(std::int64_t tokens) {
@@ -25,7 +26,7 @@ void add(Workload& workload, std::int64_t q_len, std::int64_t kv_len) {
 }
 
 Workload make_workload(Suite suite, const Lens& lens, const std::vector<std::int64_t>& contexts,
-                       std::int64_t new_tokens) {
+                       std::int64_t new_tokens, bool prompts) {
   Workload workload{.suite = suite, .lens = lens.name, .q_lens = {}, .kv_lens = {}};
   if (suite == Suite::mixed) {
     const std::int64_t longest = *std::max_element(contexts.begin(), contexts.end());
@@ -33,9 +34,12 @@ Workload make_workload(Suite suite, const Lens& lens, const std::vector<std::int
     add(workload, chunk, chunk);
   }
   for (const std::int64_t context : contexts) {
-    if (suite == Suite::prefill) add(workload, context, context);
-    if (suite == Suite::append) add(workload, new_tokens, context + new_tokens);
-    if (suite == Suite::decode || suite == Suite::mixed) add(workload, 1, context);
+    if (prompts)
+      add(workload, context, context);
+    else if (suite == Suite::append)
+      add(workload, new_tokens, context + new_tokens);
+    else
+      add(workload, 1, context);
   }
   return workload;
 }
@@ -48,7 +52,8 @@ Suite parse_suite(std::string_view name) {
   const auto* found = std::find(kSuites.begin(), kSuites.end(), name);
   if (found == kSuites.end())
     throw Error(ErrorCode::unknown_name,
-                concat("unknown suite '", name, "'; there are prefill, append, decode, mixed"));
+                concat("unknown suite '", name,
+                       "'; there are prefill, append, decode, mixed, paged, goals"));
   return static_cast<Suite>(found - kSuites.begin());
 }
 
@@ -81,7 +86,17 @@ std::string to_string(const Workload& workload) {
                 " batch ", workload.q_lens.size());
 }
 
+Workload requests_of(const Workload& workload, std::size_t first, std::size_t count) {
+  const auto from = static_cast<std::ptrdiff_t>(first);
+  const auto to = from + static_cast<std::ptrdiff_t>(count);
+  return {.suite = workload.suite,
+          .lens = workload.lens,
+          .q_lens = {workload.q_lens.begin() + from, workload.q_lens.begin() + to},
+          .kv_lens = {workload.kv_lens.begin() + from, workload.kv_lens.begin() + to}};
+}
+
 std::vector<Workload> make_workloads(Suite suite, const WorkloadOptions& options) {
+  if (suite == Suite::goals) return {};
   const bool listed = options.lens.kind == Lens::Kind::listed;
   const std::vector<std::int64_t> contexts =
       listed ? std::vector<std::int64_t>{0} : options.contexts;
@@ -91,7 +106,10 @@ std::vector<Workload> make_workloads(Suite suite, const WorkloadOptions& options
   for (const std::int64_t context : contexts) {
     const auto lengths = context_lengths(options.lens, context, options.batch, options.seed);
     for (const std::int64_t new_tokens : news)
-      workloads.push_back(make_workload(suite, options.lens, lengths, new_tokens));
+      workloads.push_back(
+          make_workload(suite, options.lens, lengths, new_tokens, suite == Suite::prefill));
+    if (suite == Suite::paged)
+      workloads.push_back(make_workload(suite, options.lens, lengths, 1, true));
   }
   return workloads;
 }

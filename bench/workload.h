@@ -18,6 +18,8 @@ enum class Suite : std::uint8_t {
   append,   ///< q_len = N new ones behind C cached ones, kv_len = C + N
   decode,   ///< q_len = 1, kv_len = C, the new one included
   mixed,    ///< decodes as above, and one prompt chunk more with q_len = kv_len = min(C, 2048)
+  paged,    ///< decode, then prefill, over pages of several sizes beside contiguous keys
+  goals,    ///< the rows of goals.h
 };
 
 std::string_view name_of(Suite suite);
@@ -51,8 +53,12 @@ struct Workload {
 /// "append q 64 kv 4160 batch 1".
 std::string to_string(const Workload& workload);
 
-/// A workload for each context (one where the lens are listed), and for append each number of new
-/// tokens. Throws Error(invalid_input) where a request would pass 2^31 - 1 keys.
+/// A step of some of another's requests, from `first` on.
+Workload requests_of(const Workload& workload, std::size_t first, std::size_t count);
+
+/// A workload for each context (one where the lens are listed), for append each number of new
+/// tokens, and for paged two; none for goals. Throws Error(invalid_input) where a request would
+/// pass 2^31 - 1 keys.
 std::vector<Workload> make_workloads(Suite suite, const WorkloadOptions& options);
 
 }  // namespace headwise::bench

@@ -30,14 +30,21 @@ constexpr const char* kHelp = R"(Suites, for a context of C tokens:
   prefill   every request has C new tokens and nothing cached
   append    every request has --new tokens behind C cached ones (kv_len is their sum)
   decode    every request has 1 new token; its kv_len, itself included, is C
-  mixed     --batch decodes at C, and the first 2048 tokens (at most C) of one prompt beside them
+  mixed     --batch decodes at C, and the first 2048 tokens (at most C) of one prompt beside them,
+            in one call; also those two parts in two calls, and the ratio
+  paged     decode, then prefill: keys of one piece, then shuffled pages of 64 and 16 tokens (or of
+            the shape's page size), and the ratio
+  goals     the project's goals for a CPU: their own shapes and contexts, each beside what is wanted
 
 Every run measures the machine's limits first (some seconds). Before a backend is timed, sampled rows
 of what it wrote are compared with the reference; a wrong row has no time, and the exit status is 1.
 K and V lie in shuffled pages, in as many copies as the last cache level cannot hold.
-  fraction   of the run's best matrix product, or best read, whichever limit binds; may pass 1
+  fraction   of the best product, or the best read, of any probe or peer; may pass 1
   of peak    of the arithmetic units' rate in registers; above 1 the run is void
 The backend that would be chosen runs beside `standard`; --backend or HEADWISE_BACKEND runs one alone.
+--peers: OpenVINO, ONNX Runtime, PyTorch and ggml run beside it, each in a process of its own, checked
+and timed the same way in alternating rounds; bench/peers/setup.sh sets them up. "x peer" is the speed
+in that of the fastest of them.
 
 --lens: how the contexts of a batch differ: even; zipf (C/128 times 1 to 128, small ones more often);
 one-long (one of C, the others of C/128); or a file with a context a line, in place of --contexts and
@@ -47,7 +54,8 @@ one-long (one of C, the others of C/128); or a file with a context a line, in pl
 Examples:
   headwise bench prefill append decode --contexts 4k --new 64
   headwise bench decode --shape q32:kv8:d128:f8 --contexts 4k,32k --batch 16 --json
-  headwise bench mixed --batch 32 --contexts 2k --threads 1 --save mixed.json)";
+  headwise bench mixed --batch 32 --contexts 2k --threads 1 --save mixed.json
+  headwise bench goals --peers --save goals.json)";
 
 struct Flags {
   std::vector<std::string> suites;
@@ -61,6 +69,7 @@ struct Flags {
   int threads = 0;
   std::uint64_t seed = 0;
   std::string save;
+  bool peers = false;
   bool json = false;
 };
 
@@ -69,6 +78,12 @@ void refuse_idle_options(const CLI::App& command, const bench::BenchOptions& opt
   if (command.count("--new") > 0 &&
       std::none_of(options.suites.begin(), options.suites.end(), bench::takes_new_tokens))
     throw CLI::ValidationError("--new", "only the suite append has new tokens to choose");
+  const bool all_goals =
+      std::all_of(options.suites.begin(), options.suites.end(),
+                  [](bench::Suite suite) { return suite == bench::Suite::goals; });
+  for (const char* name : {"--shape", "--contexts", "--batch", "--lens"})
+    if (all_goals && command.count(name) > 0)
+      throw CLI::ValidationError(name, "the suite goals has shapes and contexts of its own");
   if (options.workload.lens.kind != bench::Lens::Kind::listed) return;
   for (const char* name : {"--contexts", "--batch"})
     if (command.count(name) > 0)
@@ -93,6 +108,7 @@ bench::BenchOptions read_options(const CLI::App& command, const Flags& flags) {
     throw Error(ErrorCode::not_possible,
                 concat("--threads ", flags.threads, ": this process may run on ", available));
   options.threads = flags.threads;
+  if (flags.peers) options.peers = bench::find_peers(bench::peers_folder());
   options.progress = show_progress;
   options.stop = interrupted;
   return options;
@@ -150,7 +166,9 @@ void add_bench_command(CLI::App& app) {
   const auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand(
       "bench", "Time attention, and say how near it comes to the machine's limits");
-  command->add_option("SUITE", flags->suites, "prefill, append, decode, mixed: one or more")
+  command
+      ->add_option("SUITE", flags->suites,
+                   "prefill, append, decode, mixed, paged, goals: one or more")
       ->required();
   command->add_option("--shape", flags->shape, kShapeHelp)->capture_default_str();
   command->add_option("--backend", flags->backend, "run this backend alone");
@@ -169,6 +187,7 @@ void add_bench_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--seed", flags->seed, "of the random data, tables and lengths")
       ->capture_default_str();
+  command->add_flag("--peers", flags->peers, "run other libraries beside (see below)");
   command->add_option("--save", flags->save, "write the JSON document to this file, too");
   command->add_flag("--json", flags->json, "one JSON document on standard output, no table");
   command->footer(kHelp);

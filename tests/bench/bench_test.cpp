@@ -5,25 +5,13 @@
 #include "cpu/reference.h"
 #include "cpu/standard.h"
 #include "headwise/error.h"
+#include "tests/bench/bench_options.h"
 #include "tests/bench/fake_backends.h"
 
 namespace headwise::bench {
 namespace {
 
 using Fault = FakeBackend::Fault;
-
-BenchOptions short_options() {
-  BenchOptions options;
-  options.suites = {Suite::decode};
-  options.shape = parse_shape_spec("q4:kv2:d16");
-  options.workload.contexts = {64};
-  options.threads = 1;
-  options.timing = {.warm_up_s = 0.0, .measure_s = 0.001, .least_calls = 2};
-  options.probes = {.seconds = 0.005, .read_bytes = 4 << 20, .product_size = 64};
-  options.check_flops = 1e6;
-  options.rotate_bytes = 1 << 20;
-  return options;
-}
 
 /// `backend` is preferred to the real ones.
 BenchReport run_with(const FakeBackend& backend, const BenchOptions& options) {
@@ -34,9 +22,9 @@ BenchReport run_with(const FakeBackend& backend, const BenchOptions& options) {
 TEST(RunBench, PutsStandardBesideTheChosenBackend) {
   const FakeBackend backend("fake", Fault::none);
   BenchOptions options = short_options();
-  options.suites = {Suite::prefill, Suite::append, Suite::decode, Suite::mixed};
+  options.suites = {Suite::prefill, Suite::append, Suite::decode};
   const BenchReport report = run_with(backend, options);
-  ASSERT_EQ(report.rows.size(), 8U);
+  ASSERT_EQ(report.rows.size(), 6U);
   EXPECT_FALSE(report.wrong);
   EXPECT_FALSE(report.interrupted);
   for (std::size_t i = 0; i < report.rows.size(); ++i) {
@@ -49,9 +37,44 @@ TEST(RunBench, PutsStandardBesideTheChosenBackend) {
     EXPECT_LE(*row.ms, *row.ms_max);
     EXPECT_GT(*row.fraction, 0.0);
     EXPECT_FALSE(row.kernel_row.empty());
+    EXPECT_FALSE(row.times_peer);
   }
   EXPECT_EQ(report.rows[2].q_len, 64);
   EXPECT_EQ(report.rows[2].kv_len, 128);
+}
+
+TEST(RunBench, AMixedStepStandsBesideItsParts) {
+  const FakeBackend backend("fake", Fault::none);
+  BenchOptions options = short_options();
+  options.suites = {Suite::mixed};
+  options.workload.batch = 3;
+  const BenchReport report = run_with(backend, options);
+  ASSERT_EQ(report.rows.size(), 3U);
+  EXPECT_NE(report.rows[0].note.find("x the time of its parts"), std::string::npos)
+      << report.rows[0].note;
+  EXPECT_EQ(report.rows[1].backend, "standard");
+  EXPECT_EQ(report.rows[2].backend, "fake");
+  EXPECT_NE(report.rows[2].note.find("its parts"), std::string::npos) << report.rows[2].note;
+  EXPECT_TRUE(report.rows[2].ms);
+}
+
+TEST(RunBench, PagesStandBesideContiguousKeys) {
+  const FakeBackend backend("fake", Fault::none);
+  BenchOptions options = short_options();
+  options.suites = {Suite::paged};
+  options.workload.contexts = {200};
+  const BenchReport report = run_with(backend, options);
+  ASSERT_EQ(report.rows.size(), 6U);
+  for (std::size_t i = 0; i < 6; ++i) {
+    const Row& row = report.rows[i];
+    EXPECT_EQ(row.q_len, i < 3 ? 1 : 200);
+    EXPECT_EQ(row.page, (std::vector{200, 64, 16})[i % 3]);
+    EXPECT_TRUE(row.ms) << row.note;
+    EXPECT_NE(row.note.find("contiguous keys"), std::string::npos) << row.note;
+    EXPECT_EQ(row.note.find("x the speed") != std::string::npos, i % 3 > 0) << row.note;
+  }
+  options.shape.page_size = 8;
+  EXPECT_EQ(run_with(backend, options).rows.size(), 4U);
 }
 
 TEST(RunBench, AWrongRowHasNoTime) {

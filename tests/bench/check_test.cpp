@@ -26,8 +26,10 @@ std::string failure_of(Fault fault, const char* shape_text = "q4:kv2:d16") {
   StepTensors tensors(shape, workload, 16, 2, 5);
   Candidate candidate(backend, shape, tensors, {.threads = 1});
   candidate.run_poisoned(1);
-  const auto rows = sample_rows(shape, workload, 1e9, 5);
-  return check_rows(shape, workload, tensors, 1, rows, reference_backend(), 1).failure;
+  const ExactRows exact(shape, workload, tensors, 1, sample_rows(shape, workload, 1e9, 5),
+                        reference_backend(), 1);
+  return exact.find_fault(
+      {.data = tensors.out(1).data(), .type = shape.out_type(), .bound = output_bound(shape)});
 }
 
 TEST(Check, PassesWhatIsRight) {

@@ -76,6 +76,37 @@ TEST(Table, ShowsEveryRowAndWhyOneHasNoTime) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
+TEST(RowJson, GoalsStandBesideWhatWasMeasured) {
+  Row row;
+  row.goals = {{.what = "x fastest peer", .bound = 1.2, .at_most = false, .measured = 1.3},
+               {.what = "x BF16's time", .bound = 0.6, .at_most = true, .measured = 0.7},
+               {.what = "of dot", .bound = 0.8, .at_most = false, .measured = {}}};
+  const auto goals = to_json(row)["goal"];
+  ASSERT_EQ(goals.size(), 3U);
+  EXPECT_EQ(goals[0]["least"], 1.2);
+  EXPECT_EQ(goals[0]["measured"], 1.3);
+  EXPECT_EQ(goals[0]["met"], true);
+  EXPECT_EQ(goals[1]["most"], 0.6);
+  EXPECT_EQ(goals[1]["met"], false);
+  EXPECT_TRUE(goals[2]["met"].is_null());
+  EXPECT_TRUE(goals[2]["measured"].is_null());
+}
+
+TEST(Table, ShowsPeersGoalsAndShapesWhereThereAreAny) {
+  BenchReport some = report();
+  const std::string plain = format_table(some);
+  for (const char* part : {"x peer", "best of probes and peers", "wanted"})
+    EXPECT_EQ(plain.find(part), std::string::npos) << part;
+  some.rows[0].times_peer = 1.25;
+  some.rows[0].goals = {{.what = "of read", .bound = 0.92, .at_most = false, .measured = 0.5}};
+  some.rows[1].peer = true;
+  some.rows[1].shape = "q8:kv8:d128";
+  const std::string text = format_table(some);
+  for (const char* part :
+       {"x peer", "1.25", "best of probes and peers", "q8:kv8:d128", ">= 0.92", "of read", "NO"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
 TEST(Report, IsVoidAboveThePhysicalPeak) {
   BenchReport some = report();
   some.rows[0].fraction = 1.2;  // no ceiling

@@ -12,6 +12,8 @@ namespace {
 
 constexpr auto kNever = [] { return false; };
 
+TurnCall turns(std::function<void()> call) { return in_turns(std::move(call), kNever); }
+
 TEST(Timing, Median) {
   EXPECT_DOUBLE_EQ(median({3.0, 1.0, 2.0}), 2.0);
   EXPECT_DOUBLE_EQ(median({4.0, 1.0, 2.0, 3.0}), 2.5);
@@ -19,40 +21,69 @@ TEST(Timing, Median) {
 
 TEST(Timing, RoundsAlternate) {
   std::string order;
-  const std::vector<std::function<void()>> calls{
-      [&] { order += 'a', std::this_thread::sleep_for(std::chrono::milliseconds(120)); },
-      [&] { order += 'b', std::this_thread::sleep_for(std::chrono::milliseconds(120)); }};
-  const auto samples =
+  const std::vector<TurnCall> calls{
+      turns([&] { order += 'a', std::this_thread::sleep_for(std::chrono::milliseconds(120)); }),
+      turns([&] { order += 'b', std::this_thread::sleep_for(std::chrono::milliseconds(120)); })};
+  const auto timings =
       time_calls(calls, {.warm_up_s = 0.0, .measure_s = 0.1, .least_calls = 3}, kNever);
   EXPECT_EQ(order, "abababab");  // one warm-up, three timed ones
-  ASSERT_EQ(samples[0].size(), 3U);
-  EXPECT_GT(samples[0][0], 0.119);
+  ASSERT_EQ(timings[0].samples.size(), 3U);
+  EXPECT_EQ(timings[0].rounds, timings[0].samples);
+  EXPECT_GT(timings[0].samples[0], 0.119);
 }
 
 TEST(Timing, LongCallsAreNotRepeatedWithoutNeed) {
   int runs = 0;
-  const std::vector<std::function<void()>> calls{
-      [&] { ++runs, std::this_thread::sleep_for(std::chrono::milliseconds(30)); }};
+  const std::vector<TurnCall> calls{
+      turns([&] { ++runs, std::this_thread::sleep_for(std::chrono::milliseconds(30)); })};
   time_calls(calls, {.warm_up_s = 0.0, .measure_s = 0.001, .least_calls = 5}, kNever);
   EXPECT_LE(runs, 6);
 }
 
 TEST(Timing, BurstRestsBeforeEachCall) {
   int runs = 0;
-  const std::vector<std::function<void()>> calls{[&] { ++runs; }};
+  const std::vector<TurnCall> calls{turns([&] { ++runs; })};
   const auto start = std::chrono::steady_clock::now();
-  const auto samples = time_calls(calls, {.protocol = Protocol::burst, .least_calls = 4}, kNever);
-  EXPECT_EQ(samples[0].size(), 4U);
+  const auto timings = time_calls(calls, {.protocol = Protocol::burst, .least_calls = 4}, kNever);
+  EXPECT_EQ(timings[0].samples.size(), 4U);
   EXPECT_EQ(runs, 8);
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(100));
 }
 
 TEST(Timing, StopsBetweenCalls) {
   int runs = 0;
-  const std::vector<std::function<void()>> calls{[&] { ++runs; }, [&] { ++runs; }};
-  const auto samples = time_calls(calls, {.warm_up_s = 0.0}, [&] { return runs >= 5; });
-  EXPECT_LE(runs, 6);
-  EXPECT_EQ(samples.size(), 2U);
+  const auto enough = [&] { return runs >= 5; };
+  const TurnCall call = in_turns([&] { ++runs; }, enough);
+  const auto timings = time_calls(std::vector{call, call}, {.warm_up_s = 0.0}, enough);
+  EXPECT_LE(runs, 7);
+  EXPECT_EQ(timings.size(), 2U);
+}
+
+TEST(Timing, WhoGivesUpIsNotAskedAgain) {
+  int asked = 0;
+  const std::vector<TurnCall> calls{[&](const Turn&) -> Samples {
+                                      if (++asked > 2) return {};
+                                      return {1e-6};
+                                    },
+                                    turns([] {})};
+  const auto timings = time_calls(calls, {.warm_up_s = 0.0, .measure_s = 0.01}, kNever);
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(timings[0].samples.size(), 1U);
+  EXPECT_GE(timings[1].samples.size(), 5U);
+}
+
+TEST(Timing, RatiosAreOfPairedRounds) {
+  const auto take = [](double seconds) {
+    return [seconds](const Turn&) { return Samples{seconds, seconds}; };
+  };
+  const std::vector<TurnCall> calls{take(0.3), take(0.2)};
+  const TimingOptions options{
+      .warm_up_s = 0.0, .measure_s = 1.0, .least_calls = 1, .least_rounds = 9};
+  const auto timings = time_calls(calls, options, kNever);
+  EXPECT_EQ(timings[0].rounds.size(), 9U);
+  EXPECT_NEAR(paired_ratio(timings[0], timings[1]), 1.5, 1e-12);
+  // A disturbed pair does not count for more than one.
+  EXPECT_NEAR(paired_ratio({{}, {1.0, 9.0, 1.1}}, {{}, {1.0, 1.0, 1.0}}), 1.1, 1e-12);
 }
 
 TEST(Timing, GraphsAreNotPossible) {

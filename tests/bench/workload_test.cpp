@@ -87,6 +87,21 @@ TEST(Workloads, MixedPutsAChunkBesideDecodes) {
   EXPECT_EQ(phase_of(all[0].lengths()), Phase::mixed);
 }
 
+TEST(Workloads, RequestsOfAStepAreAStep) {
+  const Workload mixed = make_workloads(Suite::mixed, {.contexts = {64}, .batch = 2})[0];
+  EXPECT_EQ(requests_of(mixed, 0, 1).q_lens, Lengths{64});
+  EXPECT_EQ(requests_of(mixed, 1, 2).q_lens, (Lengths{1, 1}));
+  EXPECT_EQ(requests_of(mixed, 1, 2).kv_lens, (Lengths{64, 64}));
+}
+
+TEST(Workloads, PagedIsADecodeAndAPrefill) {
+  const auto all = make_workloads(Suite::paged, {.contexts = {64}, .batch = 2});
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].q_lens, (Lengths{1, 1}));
+  EXPECT_EQ(all[1].q_lens, (Lengths{64, 64}));
+  EXPECT_TRUE(make_workloads(Suite::goals, {}).empty());
+}
+
 TEST(Workloads, RefuseRequestsPast31Bits) {
   const std::string text =
       error_of([] { make_workloads(Suite::append, {.contexts = {2147483647}, .new_tokens = {1}}); },

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -34,7 +36,7 @@ void expect_refused(const Arguments& arguments, int status, const Arguments& par
 TEST(BenchCommand, RefusesWrongUsageBeforeItMeasures) {
   expect_refused({"bench"}, 2, {"SUITE"});
   expect_refused({"bench", "decode", "prefil"}, 2,
-                 {"prefil", "prefill", "append", "decode", "mixed"});
+                 {"prefil", "prefill", "append", "decode", "mixed", "paged", "goals"});
   expect_refused(small_bench({"--batch", "0"}), 2, {"--batch"});
   expect_refused(small_bench({"--threads", "0"}), 2, {"--threads"});
   expect_refused(small_bench({"--lens", "zpif"}), 2, {"zpif", "one-long"});
@@ -42,6 +44,8 @@ TEST(BenchCommand, RefusesWrongUsageBeforeItMeasures) {
   expect_refused(small_bench({"--new", "8"}), 2, {"--new", "append"});
   expect_refused({"bench", "decode", "--contexts", "4k,"}, 2, {"--contexts"});
   expect_refused({"bench", "decode", "--contexts", "3000m"}, 2, {"3000m"});
+  for (const char* option : {"--shape=q4:kv2:d16", "--contexts=64", "--batch=2", "--lens=zipf"})
+    expect_refused({"bench", "goals", option}, 2, {"goals", std::string(option).substr(0, 6)});
 }
 
 TEST(BenchCommand, SaysWhatThisMachineCannot) {
@@ -86,6 +90,71 @@ TEST(BenchCommand, AForcedBackendRunsAloneAndAFullDiskIsAnError) {
   // The rows are not lost with the file.
   EXPECT_TRUE(has(outcome.out, "reference")) << outcome.out;
   EXPECT_FALSE(has(outcome.out, "standard")) << outcome.out;
+}
+
+/// A cache folder with peers.json, gone at the end of the test.
+class Peers {
+ public:
+  explicit Peers(const std::string& fault, const std::string& pid_file = {})
+      : cache_(testing::TempDir() + "headwise_cli_cache") {
+    const std::filesystem::path folder = cache_ / "headwise" / "peers";
+    std::filesystem::create_directories(folder);
+    json command{HEADWISE_PYTHON, HEADWISE_FAKE_PEER, fault};
+    if (!pid_file.empty()) command.push_back(pid_file);
+    const json peer{{"name", "fake-peer 1.0"}, {"command", command}};
+    std::ofstream(folder / "peers.json") << json{{"peers", json::array({peer})}};
+  }
+  ~Peers() { std::filesystem::remove_all(cache_); }
+  Peers(const Peers&) = delete;
+  Peers& operator=(const Peers&) = delete;
+
+  std::string variable() const { return "XDG_CACHE_HOME=" + cache_.string(); }
+
+ private:
+  std::filesystem::path cache_;
+};
+
+TEST(BenchCommand, PeersThatAreNotSetUpAreOneClearLine) {
+  const Outcome outcome =
+      run_program(small_bench({"--peers"}), {.environment = {"XDG_CACHE_HOME=/nonexistent"}});
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "bench/peers/setup.sh")) << outcome.err;
+}
+
+TEST(BenchCommand, PeersHaveRowsOfTheirOwn) {
+  const Peers peers("none");
+  const Outcome outcome = run_program(small_bench({"--peers", "--json", "--threads", "1"}),
+                                      {.environment = {peers.variable()}});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const json document = json::parse(outcome.out);
+  const json& row = document["rows"].back();
+  EXPECT_EQ(row["peer"], true);
+  EXPECT_EQ(row["backend"], "fake-peer 1.0");
+  EXPECT_TRUE(row["ms"].is_number()) << row;
+  EXPECT_EQ(document["rows"][0]["peer"], false);
+}
+
+TEST(BenchCommand, AWrongPeerIsAFailure) {
+  const Peers peers("wrong");
+  const Outcome outcome =
+      run_program(small_bench({"--peers", "--threads", "1"}), {.environment = {peers.variable()}});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(has(outcome.out, "wrong:")) << outcome.out;
+}
+
+TEST(BenchCommand, CtrlCEndsAPeerThatHangs) {
+  const std::string pid_file = testing::TempDir() + "headwise_cli_pid";
+  const Peers peers("interrupt in prepare", pid_file);
+  const Outcome outcome =
+      run_program(small_bench({"--peers", "--threads", "1"}), {.environment = {peers.variable()}});
+  EXPECT_EQ(outcome.status, 130) << outcome.err;
+  pid_t pid = 0;
+  std::ifstream(pid_file) >> pid;
+  ASSERT_GT(pid, 0);
+  EXPECT_NE(kill(pid, 0), 0);
+  std::remove(pid_file.c_str());
 }
 
 TEST(BenchCommand, CtrlCEndsWithTheRowsSoFar) {

@@ -1,0 +1,163 @@
+#include "bench/contest.h"
+
+#include <algorithm>
+
+#include "attention/output_bound.h"
+#include "bench/free_memory.h"
+#include "core/check.h"
+
+namespace headwise::bench {
+namespace {
+
+int page_size(const ShapeSpec& shape, const Backend& backend) {
+  return shape.page_size > 0 ? shape.page_size : backend.preferred_page_sizes(shape.shape).front();
+}
+
+/// Adds what a step of an entry runs; steps of one entry mostly run the same row.
+void add_plan(const Plan& plan, Row& row) {
+  row.workspace_bytes = std::max(row.workspace_bytes.value_or(0), plan.workspace_bytes());
+  if (row.kernel_row == plan.row()) return;
+  row.kernel_row += (row.kernel_row.empty() ? "" : " + ") + plan.row();
+}
+
+}  // namespace
+
+Entry Contest::new_entry(const AttentionShape& shape) const {
+  const Workload& workload = job_.workload;
+  Entry entry{.row = {}, .shape = shape, .time_ratio = {}};
+  entry.work = attention_work(shape, workload.requests());
+  Row& row = entry.row;
+  row.suite = name_of(workload.suite);
+  row.device = concat(context_.machine.cpu.name, ", ", context_.threads,
+                      context_.threads == 1 ? " thread" : " threads");
+  row.shape = to_string(shape);
+  row.batch = static_cast<std::int64_t>(workload.q_lens.size());
+  row.q_len = workload.longest_q();
+  row.kv_len = workload.longest_kv();
+  row.new_tokens = workload.tokens();
+  row.lens = workload.lens;
+  row.protocol = name_of(context_.options.timing.protocol);
+  return entry;
+}
+
+Entry Contest::enter(const Setup& setup) {
+  const AttentionShape& shape = setup.shape.shape;
+  Entry entry = new_entry(shape);
+  entry.row.backend = setup.backend.name();
+  entry.row.page = page_size(setup.shape, setup.backend);
+  try {
+    for (const Workload& step : setup.steps) {
+      StepTensors& tensors = tensors_for(shape, step, static_cast<int>(*entry.row.page));
+      entry.parts.push_back(std::make_unique<Candidate>(setup.backend, shape, tensors,
+                                                        PlanOptions{.threads = context_.threads}));
+      add_plan(entry.parts.back()->plan(), entry.row);
+      entry.row.note = check(setup, step, tensors, *entry.parts.back());
+      if (!entry.row.note.empty()) break;
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_possible) throw;
+    entry.row.note = error.what();
+  }
+  if (!entry.row.note.empty()) entry.parts.clear();
+  return entry;
+}
+
+/// What is wrong with what the candidate writes; empty: nothing.
+std::string Contest::check(const Setup& setup, const Workload& step, StepTensors& tensors,
+                           Candidate& candidate) {
+  context_.options.progress(concat(to_string(step), ": checking ", setup.backend.name()));
+  const AttentionShape& shape = setup.shape.shape;
+  candidate.run_poisoned(0);
+  const std::string fault = exact_rows(shape, step, tensors)
+                                .find_fault({.data = tensors.out(0).data(),
+                                             .type = shape.out_type(),
+                                             .bound = output_bound(shape)});
+  context_.wrong = context_.wrong || !fault.empty();
+  return fault;
+}
+
+const ExactRows& Contest::exact_rows(const AttentionShape& shape, const Workload& step,
+                                     StepTensors& tensors) {
+  std::unique_ptr<ExactRows>& exact = exact_[&tensors];
+  if (exact) return *exact;
+  const BenchOptions& options = context_.options;
+  auto rows = sample_rows(shape, step, options.check_flops, options.workload.seed);
+  exact = std::make_unique<ExactRows>(shape, step, tensors, 0, std::move(rows), context_.reference,
+                                      context_.threads);
+  context_.reference_flops_per_s = exact->reference_flops_per_s();
+  return *exact;
+}
+
+/// As many as the last cache level cannot hold.
+std::int64_t Contest::copies_of(std::int64_t bytes) const {
+  constexpr std::int64_t kMost = 4096;
+  const std::int64_t wanted = context_.options.rotate_bytes > 0
+                                  ? context_.options.rotate_bytes
+                                  : context_.machine.cpu.last_cache_bytes / 2 * 3;
+  return std::clamp<std::int64_t>(wanted / bytes + 1, 1, kMost);
+}
+
+StepTensors& Contest::tensors_for(const AttentionShape& shape, const Workload& step,
+                                  int page_size) {
+  std::unique_ptr<StepTensors>& tensors =
+      tensors_[concat(to_string(shape), " page ", page_size, " ", to_string(step))];
+  if (tensors) return *tensors;
+  const std::int64_t bytes = bytes_a_copy(shape, step, page_size);
+  const std::int64_t free = free_memory();
+  if (bytes > free / 4 * 3)
+    throw Error(ErrorCode::not_possible,
+                concat("q, K, V and out need ", format_bytes(static_cast<double>(bytes)), "; ",
+                       format_bytes(static_cast<double>(free)), " are free"));
+  const std::int64_t fitting = std::max<std::int64_t>(1, free / 4 / bytes);
+  const std::int64_t copies = std::min(copies_of(bytes), fitting);
+  tensors = std::make_unique<StepTensors>(shape, step, page_size, static_cast<int>(copies),
+                                          context_.options.workload.seed);
+  return *tensors;
+}
+
+std::vector<Entry> Contest::enter(std::vector<Peer>& peers) {
+  std::vector<Entry> entries;
+  if (peers.empty()) return entries;
+  const AttentionShape& shape = job_.shape.shape;
+  for (const Peer& peer : peers) {
+    entries.push_back(new_entry(shape));
+    entries.back().row.backend = peer.name();
+    entries.back().row.peer = true;
+  }
+  try {
+    StepTensors& tensors =
+        tensors_for(shape, job_.workload, page_size(job_.shape, *job_.choice.backend));
+    SharedTensors shared(shape, job_.workload, tensors);
+    for (std::size_t i = 0; i < peers.size() && !context_.options.stop(); ++i)
+      prepare(peers[i], tensors, shared, entries[i]);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_possible) throw;
+    for (Entry& entry : entries) entry.row.note = error.what();
+  }
+  return entries;
+}
+
+void Contest::prepare(Peer& peer, StepTensors& tensors, SharedTensors& shared, Entry& entry) {
+  const AttentionShape& shape = job_.shape.shape;
+  context_.options.progress(concat(to_string(job_.workload), ": checking ", peer.name()));
+  const std::int64_t bytes = bytes_a_copy(shape, job_.workload, tensors.page_size());
+  try {
+    const PeerSetting setting = peer.prepare(shared, static_cast<int>(copies_of(bytes)));
+    entry.row.kernel_row = setting.setting;
+    entry.row.note = setting.note;
+    const double bound = std::max(output_bound(shape), setting.bound.value_or(0.0));
+    if (bound > output_bound(shape)) add_note(entry.row, concat("checked within ", bound));
+    shared.poison();
+    peer.check();
+    const std::string fault =
+        exact_rows(shape, job_.workload, tensors)
+            .find_fault({.data = shared.out(), .type = DType::f32, .bound = bound});
+    if (fault.empty()) entry.peer = &peer;
+    add_note(entry.row, fault);
+    context_.wrong = context_.wrong || !fault.empty();
+  } catch (const Error& error) {
+    if (!context_.options.stop()) add_note(entry.row, error.what());
+  }
+}
+
+}  // namespace headwise::bench

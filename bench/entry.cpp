@@ -1,0 +1,101 @@
+#include "bench/entry.h"
+
+#include <algorithm>
+
+namespace headwise::bench {
+namespace {
+
+std::optional<double> fastest_peer(const Entries& entries, std::string_view name = {}) {
+  std::optional<double> fastest;
+  for (const Entry& entry : entries.list)
+    if (entry.row.peer && entry.timed() && entry.row.backend.starts_with(name))
+      fastest = std::min(fastest.value_or(entry.seconds()), entry.seconds());
+  return fastest;
+}
+
+/// The rate that steps of `type` are measured by, where peers have it, too.
+ProductRate* rate_of(HardwareLimits& limits, DType type) {
+  if (type == DType::f32) return &limits.f32;
+  if (type == DType::f16) return &limits.f16;
+  return type == DType::bf16 ? &limits.bf16 : nullptr;
+}
+
+/// Raises `limits` to what the peers reached.
+void raise(HardwareLimits& limits, const std::vector<Entries>& all) {
+  for (const Entries& entries : all)
+    for (const Entry& entry : entries.list) {
+      if (!entry.row.peer || !entry.timed()) continue;
+      limits.read_bytes_per_s =
+          std::max(limits.read_bytes_per_s, entry.work.bytes() / entry.seconds());
+      if (ProductRate* rate = rate_of(limits, entry.shape.q_type))
+        rate->measured = std::max(rate->measured, entry.work.flops / entry.seconds());
+    }
+}
+
+/// The best read of any probe, peer or backend, in bytes a second.
+double best_read(const HardwareLimits& limits, const std::vector<Entries>& all) {
+  double best = limits.read_bytes_per_s;
+  for (const Entries& entries : all)
+    for (const Entry& entry : entries.list)
+      if (entry.timed()) best = std::max(best, entry.work.bytes() / entry.seconds());
+  return best;
+}
+
+void fill_times(const HardwareLimits& limits, Entry& entry) {
+  Row& row = entry.row;
+  row.limit = name_of(
+      time_bound(entry.work, limits.products(entry.shape.q_type).measured, limits.read_bytes_per_s)
+          .limit());
+  if (!entry.timed()) return;
+  const Samples& samples = entry.timing.samples;
+  const double seconds = entry.seconds();
+  row.ms = seconds * 1e3;
+  row.ms_min = *std::min_element(samples.begin(), samples.end()) * 1e3;
+  row.ms_max = *std::max_element(samples.begin(), samples.end()) * 1e3;
+  row.tflops = entry.work.flops / seconds / 1e12;
+  row.gbps = entry.work.bytes() / seconds / 1e9;
+  const LimitFraction fraction = limit_fraction(entry.work, limits, entry.shape.q_type, seconds);
+  row.fraction = fraction.of_measured;
+  row.fraction_peak = fraction.of_peak;
+  if (fraction.of_peak.value_or(0.0) > 1.0) add_note(row, "void: faster than the physical peak");
+}
+
+std::vector<Judged> judge_first(const Entries& entries, const MachineLimits& limits, double read) {
+  const Entry& first = entries.list.front();
+  GoalEvidence evidence{.fastest_peer_s = {}, .pytorch_s = {}, .time_ratio = {}};
+  if (first.timed()) {
+    evidence.seconds = first.seconds();
+    evidence.flops_per_s = first.work.flops / first.seconds();
+    evidence.bytes_per_s = first.work.bytes() / first.seconds();
+    evidence.fastest_peer_s = fastest_peer(entries);
+    evidence.pytorch_s = fastest_peer(entries, "pytorch");
+    evidence.time_ratio = first.time_ratio;
+    evidence.dot = limits.hardware().bf16.peak.value_or(0.0);
+    evidence.fma = limits.f32_fma;
+    evidence.read = read;
+    evidence.group = first.shape.group_size();
+  }
+  return judge(*entries.goal, evidence);
+}
+
+}  // namespace
+
+void fill_rows(std::vector<Entries>& all, BenchReport& report) {
+  report.best = report.limits.hardware();
+  raise(report.best, all);
+  const double read = best_read(report.best, all);
+  for (Entries& entries : all) {
+    const std::optional<double> peer = fastest_peer(entries);
+    if (entries.goal != nullptr)
+      entries.list.front().row.goals = judge_first(entries, report.limits, read);
+    for (Entry& entry : entries.list) {
+      fill_times(report.best, entry);
+      if (peer && entry.timed()) entry.row.times_peer = *peer / entry.seconds();
+      const Row& row = entry.row;
+      if (row.ms || !row.note.empty() || !row.goals.empty())
+        report.rows.push_back(std::move(entry.row));
+    }
+  }
+}
+
+}  // namespace headwise::bench

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/workload.h"
+#include "headwise/machine.h"
+
+namespace headwise::bench {
+
+/// What a goal compares a time or a rate with; all but the last two want at least their bound.
+enum class Against : std::uint8_t {
+  fastest_peer,  ///< speed, in that of the run's fastest peer at this work
+  pytorch,       ///< speed, in that of PyTorch
+  dot,           ///< FLOP/s, of the run's BF16 dot products in registers (of F32 FMA if faster)
+  fma,           ///< FLOP/s, of the run's F32 multiply-adds in registers
+  read,          ///< bytes/s, of the run's best read, whoever it was that read
+  read_or_dot,   ///< bytes/s, of the lesser of read and half of what dot allows the group
+  bf16,          ///< time, in that of BF16 KV at the same work
+  parts,         ///< time, in that of the step's parts one after another
+};
+
+std::string_view name_of(Against against);  ///< "x fastest peer"
+constexpr bool is_at_most(Against against) { return against >= Against::bf16; }
+
+struct Target {
+  Against against = Against::fastest_peer;
+  double bound = 0.0;  ///< 0: no target
+};
+
+/// A row of the goals: some work, and what is wanted of it.
+struct Goal {
+  const char* shape;
+  Suite suite = Suite::prefill;
+  std::int64_t context = 4096;  ///< tokens
+  std::int64_t new_tokens = 1;  ///< of Suite::append
+  std::int64_t batch = 1;
+  Target targets[2];
+};
+
+/// The goals that are set for `machine` with so many threads.
+std::span<const Goal> goals_for(const Machine& machine, int threads);
+
+/// A target beside what was measured.
+struct Judged {
+  std::string what;  ///< name_of(against)
+  double bound = 0.0;
+  bool at_most = false;            ///< whether `measured` is to be so much at most, or at least
+  std::optional<double> measured;  ///< absent: it needs what this run does not have
+
+  std::optional<bool> met() const;
+};
+
+/// What a goal is judged by; absent: not measured.
+struct GoalEvidence {
+  double seconds = 0.0;
+  double flops_per_s = 0.0;
+  double bytes_per_s = 0.0;
+  std::optional<double> fastest_peer_s, pytorch_s;
+  std::optional<double> time_ratio;  ///< to BF16 or to the parts
+  double dot = 0.0, fma = 0.0;       ///< FLOP/s of the run
+  double read = 0.0;                 ///< bytes/s of the run
+  int group = 1;                     ///< query heads a KV head
+};
+
+std::vector<Judged> judge(const Goal& goal, const GoalEvidence& evidence);
+
+}  // namespace headwise::bench

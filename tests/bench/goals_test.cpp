@@ -1,0 +1,107 @@
+#include "bench/goals.h"
+
+#include <gtest/gtest.h>
+
+#include "attention/shape_spec.h"
+#include "cpu/reference.h"
+#include "cpu/standard.h"
+#include "tests/bench/bench_options.h"
+#include "tests/bench/fake_backends.h"
+#include "tests/bench/fake_peer.h"
+
+namespace headwise::bench {
+namespace {
+
+Machine machine_with(bool amx) {
+  Machine machine;
+  machine.cpu.amx_bf16 = amx;
+  return machine;
+}
+
+TEST(Goals, EveryRowIsWorkWithATarget) {
+  for (const auto& goals : {goals_for(machine_with(false), 2), goals_for(machine_with(true), 16)}) {
+    EXPECT_FALSE(goals.empty());
+    for (const Goal& goal : goals) {
+      EXPECT_NO_THROW(parse_shape_spec(goal.shape));
+      EXPECT_GT(goal.targets[0].bound, 0.0) << goal.shape;
+      const WorkloadOptions options{
+          .contexts = {goal.context}, .new_tokens = {goal.new_tokens}, .batch = goal.batch};
+      EXPECT_EQ(make_workloads(goal.suite, options).size(), 1U);
+    }
+  }
+  // Sixteen cores are meant where AMX is.
+  EXPECT_EQ(goals_for(machine_with(true), 2).data(), goals_for(machine_with(false), 16).data());
+}
+
+Judged judged(Target target, const GoalEvidence& evidence) {
+  return judge({.shape = "q1:kv1:d8", .targets = {target}}, evidence).at(0);
+}
+
+TEST(Goals, AreJudgedByWhatTheyName) {
+  const GoalEvidence evidence{.seconds = 2.0,
+                              .flops_per_s = 6e11,
+                              .bytes_per_s = 4e10,
+                              .fastest_peer_s = 3.0,
+                              .pytorch_s = 5.0,
+                              .time_ratio = 0.7,
+                              .dot = 8e11,
+                              .fma = 1.2e12,
+                              .read = 8e10,
+                              .group = 8};
+  const auto measured = [&](Against against) { return *judged({against, 1.0}, evidence).measured; };
+  EXPECT_DOUBLE_EQ(measured(Against::fastest_peer), 1.5);
+  EXPECT_DOUBLE_EQ(measured(Against::pytorch), 2.5);
+  EXPECT_DOUBLE_EQ(measured(Against::dot), 0.75);
+  EXPECT_DOUBLE_EQ(measured(Against::fma), 0.5);
+  EXPECT_DOUBLE_EQ(measured(Against::read), 0.5);
+  EXPECT_DOUBLE_EQ(measured(Against::read_or_dot), 0.8);  // 0.5 * 8e11 / 8 binds
+  EXPECT_DOUBLE_EQ(measured(Against::bf16), 0.7);
+  EXPECT_TRUE(*judged({Against::dot, 0.75}, evidence).met());
+  EXPECT_FALSE(*judged({Against::dot, 0.76}, evidence).met());
+  EXPECT_TRUE(*judged({Against::bf16, 0.7}, evidence).met());
+  EXPECT_FALSE(*judged({Against::bf16, 0.6}, evidence).met());
+}
+
+TEST(Goals, WhatTheRunLacksIsNotMeasured) {
+  for (const Against against : {Against::fastest_peer, Against::pytorch, Against::dot, Against::fma,
+                                Against::read, Against::parts}) {
+    const Judged result = judged({against, 1.0}, {});
+    EXPECT_FALSE(result.measured) << result.what;
+    EXPECT_FALSE(result.met());
+  }
+}
+
+TEST(Goals, ARunPutsThemBesideItsRows) {
+  static constexpr Goal kGoals[] = {
+      {"q4:kv2:d16",
+       Suite::decode,
+       64,
+       1,
+       1,
+       {{Against::fastest_peer, 1e-9}, {Against::read, 1e9}}},
+      {"q4:kv2:d16:i8", Suite::decode, 64, 1, 1, {{Against::bf16, 1e9}}},
+      {"q4:kv2:d16", Suite::mixed, 64, 1, 2, {{Against::parts, 1e-9}}},
+  };
+  const FakeBackend backend("fake", FakeBackend::Fault::none);
+  const Registry registry({&backend, &standard_backend(), &reference_backend()});
+  BenchOptions options = short_options();
+  options.suites = {Suite::goals};
+  options.goals = kGoals;
+  options.peers = {fake_peer()};
+  const BenchReport report = run_bench(options, registry, this_machine());
+  std::vector<std::vector<Judged>> goals;
+  for (const Row& row : report.rows)
+    if (!row.goals.empty()) goals.push_back(row.goals);
+  ASSERT_EQ(goals.size(), 3U);
+  EXPECT_EQ(report.rows[0].backend, "fake");
+  ASSERT_EQ(goals[0].size(), 2U);
+  EXPECT_TRUE(*goals[0][0].met());
+  EXPECT_FALSE(*goals[0][1].met());
+  EXPECT_TRUE(*goals[1][0].met());
+  EXPECT_FALSE(*goals[2][0].met());
+  EXPECT_EQ(report.rows[2].shape, "q4:kv2:d16:i8");
+  EXPECT_EQ(report.rows[3].shape, "q4:kv2:d16");  // the twin
+}
+
+}  // namespace
+}  // namespace headwise::bench
