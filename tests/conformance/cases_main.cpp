@@ -5,11 +5,14 @@
 #include <map>
 #include <string>
 
-#include "headwise/registry.h"
+#include "tests/conformance/backend_choice.h"
 #include "tests/conformance/golden_case.h"
+#include "tests/conformance/placed_step.h"
 
 namespace headwise::conformance {
 namespace {
+
+constexpr int kSkipped = 77;
 
 /// The reference is the truth of all other tests, so its answers are also held, unrounded, to what
 /// double precision gives.
@@ -18,6 +21,9 @@ std::string fault_of(const GoldenCase& one, const Backend& backend) {
     std::string fault = one.fault(backend, false, false);
     if (fault.empty() && backend.name() == "reference") fault = one.fault(backend, true, true);
     return fault;
+  } catch (const DeviceFault& broken) {
+    throw DeviceFault("the GPU failed in " + one.name() + " on " + std::string(backend.name()) +
+                      ", and no later case can run: " + broken.what());
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -48,14 +54,17 @@ int run_backend(const std::vector<GoldenCase>& cases, const Backend& backend) {
 }
 
 int run_folder(const char* folder) {
+  if (const std::string why = why_nothing_can_run(); !why.empty()) {
+    std::printf("skipped: %s\n", why.c_str());
+    return kSkipped;
+  }
   const auto cases = golden_cases(folder);
   if (cases.empty()) {
     std::fprintf(stderr, "%s holds no cases\n", folder);
     return 1;
   }
   int failed = 0;
-  for (const Backend* backend : Registry::builtin().backends())
-    failed += run_backend(cases, *backend);
+  for (const Backend* backend : chosen_backends()) failed += run_backend(cases, *backend);
   return failed == 0 ? 0 : 1;
 }
 

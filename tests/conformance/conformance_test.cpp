@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "headwise/registry.h"
+#include "tests/conformance/backend_choice.h"
 #include "tests/conformance/recipe.h"
 #include "tests/conformance/suite.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 std::vector<const Backend*> judged_backends() {
   std::vector<const Backend*> result;
-  for (const Backend* backend : Registry::builtin().backends())
+  for (const Backend* backend : chosen_backends())
     if (backend->name() != "reference") result.push_back(backend);
   return result;
 }
@@ -44,11 +44,12 @@ TEST(Conformance, EveryBackendMeetsTheBounds) {
     report(backends[i]->name(), suite.tallies()[i]);
   }
   EXPECT_GT(computed, 0);
-  report("reference, by the oracle", suite.reference_tally());
+  if (suite.reference_tally().computed > 0)
+    report("reference, by the oracle", suite.reference_tally());
 }
 
 TEST(Conformance, ASpecDeterminesItsCase) {
-  const Suite suite({.seed = 5, .cases = 0, .only = {}});
+  const Suite suite({.seed = 5, .cases = 0});
   for (const std::int64_t index : {std::int64_t{3}, suite.covering_cases() + 9}) {
     Rng a(5, static_cast<std::uint64_t>(index));
     Rng b(5, static_cast<std::uint64_t>(index));

@@ -3,25 +3,44 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
-#include "headwise/registry.h"
+#include "tests/conformance/backend_choice.h"
 #include "tests/conformance/runner.h"
 
 namespace headwise::conformance {
 
-/// Calls `body(backend)` for every backend, `reference` included, that can do the case; says which
-/// cannot and why.
+/// Calls `body(backend)` for every chosen backend, `reference` included, that can do the case; says
+/// which cannot and why. Ends the program where the GPU broke: nothing after it could run.
 template <class Body>
 void for_each_able_backend(const Case& c, const Body& body) {
-  for (const Backend* backend : Registry::builtin().backends()) {
-    const std::string name(backend->name());
-    SCOPED_TRACE(name + ": " + to_string(c.recipe()));
-    if (const Support support = explain(*backend, c); support)
+  for (const Backend* backend : chosen_backends()) {
+    const std::string where = std::string(backend->name()) + ": " + to_string(c.recipe());
+    SCOPED_TRACE(where);
+    const Support support = explain(*backend, c);
+    if (!support) {
+      std::printf("%s refused: %s\n", backend->name().data(), support.why_not.c_str());
+      continue;
+    }
+    try {
       body(*backend);
-    else
-      std::printf("%s refused: %s\n", name.c_str(), support.why_not.c_str());
+    } catch (const DeviceFault& fault) {
+      std::printf("the GPU failed in %s: %s\n%s\n",
+                  testing::UnitTest::GetInstance()->current_test_info()->name(), fault.what(),
+                  where.c_str());
+      std::fflush(stdout);
+      std::_Exit(EXIT_FAILURE);
+    }
   }
+}
+
+/// The same for backends of the CPU, for tests whose memory cannot be copied to a GPU.
+template <class Body>
+void for_each_able_cpu_backend(const Case& c, const Body& body) {
+  for_each_able_backend(c, [&](const Backend& backend) {
+    if (backend.device_type() == DeviceType::cpu) body(backend);
+  });
 }
 
 }  // namespace headwise::conformance

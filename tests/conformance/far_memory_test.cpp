@@ -105,7 +105,7 @@ void FarMemory::expect_exact_pages(const Move& move) {
       page = static_cast<std::int32_t>(move.index(page));
   step.tables.pages = table.data();
   step.tables.pool_pages = kv.k.sizes[0];
-  for_each_able_backend(c, [&](const Backend& backend) {
+  for_each_able_cpu_backend(c, [&](const Backend& backend) {
     got.out.poison();
     run_step(backend, c.shape(), step, kv, c.args());
     EXPECT_EQ(fault_in(c, reference_answer(c), got), "");
@@ -132,7 +132,7 @@ TEST_F(FarMemory, PackedKeysFarOut) {
   for (auto& start : starts) start = move.index(start);
   step.kv_start = starts;
   step.packed_tokens = kv.k.sizes[0];
-  for_each_able_backend(c, [&](const Backend& backend) {
+  for_each_able_cpu_backend(c, [&](const Backend& backend) {
     got.out.poison();
     run_step(backend, c.shape(), step, kv, c.args());
     EXPECT_EQ(fault_in(c, reference_answer(c), got), "");
@@ -148,7 +148,7 @@ TEST_F(FarMemory, QueriesAndOutputsFarApart) {
   move_out(step.q, move);
   move_out(step.out, move);
   move_out(step.lse, move);
-  for_each_able_backend(c, [&](const Backend& backend) {
+  for_each_able_cpu_backend(c, [&](const Backend& backend) {
     run_step(backend, c.shape(), step, c.kv(), c.args());
     move_back(step.out, near.out);
     move_back(step.lse, near.lse);

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "tests/conformance/backend_choice.h"
 #include "tests/conformance/poisoned_tensor.h"
 #include "tests/conformance/runner.h"
 
@@ -137,7 +138,9 @@ StepBatch GoldenCase::step() const {
 Support GoldenCase::explain(const Backend& backend, bool f32_out) const {
   StepBatch planned = step();
   planned.out.dtype = f32_out ? DType::f32 : shape_.out_type();
-  return backend.explain(problem_of(shape_, planned), this_machine());
+  Problem problem = problem_of(shape_, planned);
+  problem.device = device_for(backend);
+  return backend.explain(problem, this_machine());
 }
 
 std::string GoldenCase::fault(const Backend& backend, bool f32_out, bool tight) const {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "headwise/registry.h"
 #include "tests/conformance/every_backend.h"
 
 namespace headwise::conformance {
@@ -52,9 +53,10 @@ TEST(Plan, AForcedBackendIsTheOneThatRuns) {
   const Case c(large_f32());
   const Registry& registry = Registry::builtin();
   Outputs outputs = own_outputs(c);
-  const auto problem = problem_of(c.shape(), c.step(outputs.out, outputs.lse), {});
+  auto problem = problem_of(c.shape(), c.step(outputs.out, outputs.lse), {});
   const Outputs reference = fresh_answer(registry.find("reference"), c);
   for_each_able_backend(c, [&](const Backend& backend) {
+    problem.device = device_for(backend);
     const Choice choice = registry.choose(problem, this_machine(), backend.name());
     EXPECT_EQ(choice.backend, &backend);
     EXPECT_TRUE(choice.forced);
@@ -87,18 +89,15 @@ TEST(Plan, AnUpdatedPlanEqualsAFreshOne) {
   for_each_able_backend(first, [&](const Backend& backend) {
     Outputs outputs = own_outputs(first);
     PlannedRun planned(backend, first, outputs);
-    Workspace workspace(planned.plan().workspace_bytes());
+    Workspace workspace(backend, planned.plan().workspace_bytes());
     int compared = 0;
     for (const std::size_t next : {1, 2, 0, 2, 1, 0}) {
       const Case c(recipes[next]);
       Outputs got = own_outputs(c);
-      planned.plan().update(c.step(got.out, got.lse));
-      const auto binding = backend.bind(c.shape(), c.kv(), c.recipe().layout);
-      RunArgs args = c.args();
-      args.kv = binding.get();
-      args.workspace = workspace.data();
-      workspace.poison();
-      planned.plan().run(args);
+      PlacedStep placed(backend, c.shape(), c.step(got.out, got.lse), c.kv(), c.args());
+      planned.plan().update(placed.step());
+      const auto binding = backend.bind(c.shape(), placed.kv(), c.recipe().layout);
+      placed.run(planned.plan(), *binding, workspace);
       Outputs fresh = own_outputs(c);
       PlannedRun fresh_run(backend, c, fresh);
       fresh_run();
@@ -119,15 +118,13 @@ TEST(Plan, TheCallersVectorsMayGoAfterPlanning) {
     auto kv_lens = c.recipe().kv_lens;
     step.q_lens = q_lens;
     step.kv_lens = kv_lens;
-    const auto plan = backend.plan(c.shape(), step, c.recipe().options);
+    PlacedStep placed(backend, c.shape(), step, c.kv(), c.args());
+    const auto plan = backend.plan(c.shape(), placed.step(), c.recipe().options);
     q_lens.assign(q_lens.size(), 1 << 30);
     kv_lens.assign(kv_lens.size(), -5);
-    const auto binding = backend.bind(c.shape(), c.kv(), c.recipe().layout);
-    Workspace workspace(plan->workspace_bytes());
-    RunArgs args = c.args();
-    args.kv = binding.get();
-    args.workspace = workspace.data();
-    plan->run(args);
+    const auto binding = backend.bind(c.shape(), placed.kv(), c.recipe().layout);
+    Workspace workspace(backend, plan->workspace_bytes());
+    placed.run(*plan, *binding, workspace);
     EXPECT_EQ(difference(got, fresh_answer(backend, c)), "");
   });
 }

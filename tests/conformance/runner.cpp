@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <iomanip>
 #include <sstream>
 #include <stdexcept>
 
 #include "headwise/registry.h"
+#include "tests/conformance/backend_choice.h"
 
 namespace headwise::conformance {
 namespace {
-
-constexpr std::size_t kAlignment = 64;
-constexpr std::size_t kGuard = 256;
 
 /// One row and query head of an answer.
 struct Row {
@@ -106,33 +103,15 @@ std::vector<bool> rows_with_keys(const Recipe& recipe) {
 
 }  // namespace
 
-Workspace::Workspace(std::int64_t bytes)
-    : bytes_(bytes), storage_(static_cast<std::size_t>(bytes) + kAlignment + kGuard) {
-  poison();
-}
-
-void* Workspace::data() {
-  const auto address = reinterpret_cast<std::uintptr_t>(storage_.data());
-  return storage_.data() + (kAlignment - address % kAlignment) % kAlignment;
-}
-
-void Workspace::poison() { std::fill(storage_.begin(), storage_.end(), std::byte{0xff}); }
-
-bool Workspace::guard_intact() const {
-  const auto* first = static_cast<const std::byte*>(const_cast<Workspace*>(this)->data());
-  return std::all_of(first + bytes_, first + bytes_ + kGuard,
-                     [](std::byte byte) { return byte == std::byte{0xff}; });
-}
-
 Outputs own_outputs(const Case& c) { return {c.own_out(), c.own_lse()}; }
 Outputs exact_outputs(const Case& c) { return {c.exact_out(), c.exact_lse()}; }
 
 PlannedRun::PlannedRun(const Backend& backend, const Case& c, Outputs& outputs)
-    : case_(c),
-      outputs_(outputs),
-      binding_(backend.bind(c.shape(), c.kv(), c.recipe().layout)),
-      plan_(backend.plan(c.shape(), c.step(outputs.out, outputs.lse), c.recipe().options)),
-      workspace_(plan_->workspace_bytes()) {
+    : outputs_(outputs),
+      placed_(backend, c.shape(), c.step(outputs.out, outputs.lse), c.kv(), c.args()),
+      binding_(backend.bind(c.shape(), placed_.kv(), c.recipe().layout)),
+      plan_(backend.plan(c.shape(), placed_.step(), c.recipe().options)),
+      workspace_(backend, plan_->workspace_bytes()) {
   if (plan_->backend() != backend.name() || binding_->backend() != backend.name())
     throw std::runtime_error("a plan or a binding of another backend");
 }
@@ -140,27 +119,19 @@ PlannedRun::PlannedRun(const Backend& backend, const Case& c, Outputs& outputs)
 void PlannedRun::operator()() {
   outputs_.out.poison();
   if (outputs_.lse) outputs_.lse.poison();
-  workspace_.poison();
-  RunArgs args = case_.args();
-  args.kv = binding_.get();
-  args.workspace = workspace_.data();
-  plan_->check(args);
-  plan_->run(args);
-  if (!workspace_.guard_intact()) throw std::runtime_error("wrote behind the workspace");
+  placed_.run(*plan_, *binding_, workspace_);
   if (!outputs_.out.gaps_untouched()) throw std::runtime_error("wrote between the rows of out");
   if (outputs_.lse && !outputs_.lse.gaps_untouched())
     throw std::runtime_error("wrote between the rows of lse");
 }
 
 void run_step(const Backend& backend, const AttentionShape& shape, const StepBatch& step,
-              const KvView& kv, RunArgs args, const PlanOptions& options) {
-  const auto plan = backend.plan(shape, step, options);
-  const auto binding = backend.bind(shape, kv, step.layout);
-  Workspace workspace(plan->workspace_bytes());
-  args.kv = binding.get();
-  args.workspace = workspace.data();
-  plan->check(args);
-  plan->run(args);
+              const KvView& kv, const RunArgs& args, const PlanOptions& options) {
+  PlacedStep placed(backend, shape, step, kv, args);
+  const auto plan = backend.plan(shape, placed.step(), options);
+  const auto binding = backend.bind(shape, placed.kv(), step.layout);
+  Workspace workspace(backend, plan->workspace_bytes());
+  placed.run(*plan, *binding, workspace);
 }
 
 void run(const Backend& backend, const Case& c, Outputs& outputs) {
@@ -176,7 +147,8 @@ Outputs reference_answer(const Case& c) {
 
 Support explain(const Backend& backend, const Case& c) {
   Outputs outputs = own_outputs(c);
-  const auto problem = problem_of(c.shape(), c.step(outputs.out, outputs.lse), c.recipe().options);
+  auto problem = problem_of(c.shape(), c.step(outputs.out, outputs.lse), c.recipe().options);
+  problem.device = device_for(backend);
   return backend.explain(problem, this_machine());
 }
 

@@ -6,21 +6,9 @@
 
 #include "headwise/backend.h"
 #include "tests/conformance/case.h"
+#include "tests/conformance/placed_step.h"
 
 namespace headwise::conformance {
-
-/// Memory that is 64-byte aligned and NaN all over, with a guard behind it.
-class Workspace {
- public:
-  explicit Workspace(std::int64_t bytes);
-  void* data();
-  void poison();
-  bool guard_intact() const;
-
- private:
-  std::int64_t bytes_;
-  std::vector<std::byte> storage_;
-};
 
 struct Outputs {
   PoisonedTensor out;
@@ -36,13 +24,13 @@ class PlannedRun {
   PlannedRun(const Backend& backend, const Case& c, Outputs& outputs);
 
   /// Poisons the workspace and the outputs and runs. Throws std::runtime_error where memory outside
-  /// them was written.
+  /// them was written, DeviceFault where the GPU failed.
   void operator()();
   Plan& plan() { return *plan_; }
 
  private:
-  const Case& case_;
   Outputs& outputs_;
+  PlacedStep placed_;
   std::unique_ptr<KvBinding> binding_;
   std::unique_ptr<Plan> plan_;
   Workspace workspace_;
@@ -51,7 +39,7 @@ class PlannedRun {
 /// Plans, binds and runs once, for tests that change a case's step or views. `args` holds sinks and
 /// scales.
 void run_step(const Backend& backend, const AttentionShape& shape, const StepBatch& step,
-              const KvView& kv, RunArgs args, const PlanOptions& options = {});
+              const KvView& kv, const RunArgs& args, const PlanOptions& options = {});
 
 /// Plans and runs a case once.
 void run(const Backend& backend, const Case& c, Outputs& outputs);
@@ -59,7 +47,7 @@ void run(const Backend& backend, const Case& c, Outputs& outputs);
 /// The double-precision answer of the backend `reference`.
 Outputs reference_answer(const Case& c);
 
-/// What the backend says to a case.
+/// What the backend says to a case, whose tensors lie where the backend wants them.
 Support explain(const Backend& backend, const Case& c);
 
 /// What is wrong with an answer under the bounds, or nothing. LSE is judged where there is one.

@@ -3,12 +3,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_set>
 
+#include "headwise/error.h"
 #include "headwise/registry.h"
+#include "tests/conformance/backend_choice.h"
 #include "tests/conformance/oracle.h"
 #include "tests/conformance/runner.h"
 
@@ -34,11 +37,24 @@ std::optional<std::int64_t> number_in(const char* variable) {
   return std::stoll(text);
 }
 
+/// A plan that is refused for what explain() does not see: strides and alignment.
+struct Refusal {
+  std::string why_not;
+};
+
+std::unique_ptr<PlannedRun> planned_run(const Backend& backend, const Case& c, Outputs& outputs) {
+  try {
+    return std::make_unique<PlannedRun>(backend, c, outputs);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::not_possible) throw Refusal{error.what()};
+    throw;
+  }
+}
+
 std::string judge(const Backend& backend, const Case& c, const Outputs& exact, bool repeat) {
   Outputs got = own_outputs(c);
   try {
-    PlannedRun planned(backend, c, got);
-    planned();
+    (*planned_run(backend, c, got))();
     std::string fault = fault_in(c, exact, got);
     if (!fault.empty() || !repeat) return fault;
     Outputs again = own_outputs(c);
@@ -49,6 +65,8 @@ std::string judge(const Backend& backend, const Case& c, const Outputs& exact, b
       if (!fault.empty()) return "run again: " + fault;
     }
     return {};
+  } catch (const DeviceFault&) {
+    throw;
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -72,6 +90,14 @@ SuiteOptions SuiteOptions::from_environment() {
     options.seed = seed;
     options.only = index;
   }
+  if (const char* shard = std::getenv("HEADWISE_SHARD"); shard != nullptr && *shard != '\0') {
+    long long index = 0;
+    long long count = 0;
+    if (std::sscanf(shard, "%lld/%lld", &index, &count) != 2 || index < 0 || index >= count)
+      throw std::runtime_error("HEADWISE_SHARD is not i/n with 0 <= i < n");
+    options.shard = index;
+    options.shards = count;
+  }
   return options;
 }
 
@@ -89,7 +115,7 @@ void Suite::run(const std::vector<const Backend*>& backends) {
   std::unordered_set<std::string> known;
   const std::int64_t first = options_.only.value_or(0);
   std::int64_t left = options_.only ? 1 : options_.cases;
-  for (std::int64_t index = first; left > 0; ++index) {
+  for (std::int64_t index = first; left > 0 && !stopped_; ++index) {
     const Spec one = spec(index);
     Rng rng(options_.seed, ~static_cast<std::uint64_t>(index));
     Recipe recipe = make_recipe(one, rng);
@@ -101,8 +127,9 @@ void Suite::run(const std::vector<const Backend*>& backends) {
     if (!known.insert(text).second) continue;
     if (options_.only) std::printf("%s\n%s\n", to_string(one).c_str(), text.c_str());
     coverage_.add(one);
-    run_one(index, one, Case(std::move(recipe)), backends);
     --left;
+    if (index % options_.shards == options_.shard || options_.only)
+      run_one(index, one, Case(std::move(recipe)), backends);
   }
 }
 
@@ -124,16 +151,28 @@ void Suite::run_one(std::int64_t index, const Spec& one, const Case& c,
   } catch (const std::exception& error) {
     return record(reference_, "reference", error.what());
   }
-  if (index < covering_cases() || index % kOracleEvery == 0) {
+  const bool by_oracle = index < covering_cases() || index % kOracleEvery == 0;
+  if (by_oracle && is_chosen(reference)) {
     const std::string fault = fault_in_reference(c, exact);
     record(reference_, "reference", fault.empty() ? judge(reference, c, exact, false) : fault);
   }
-  for (std::size_t i = 0; i < backends.size(); ++i) {
-    if (const Support support = explain(*backends[i], c); !support)
+  for (std::size_t i = 0; i < backends.size() && !stopped_; ++i) {
+    const Support support = explain(*backends[i], c);
+    if (!support) {
       ++tallies_[i].refused[support.why_not];
-    else
-      record(tallies_[i], backends[i]->name(),
-             judge(*backends[i], c, exact, index % kRepeatEvery == 0));
+      continue;
+    }
+    std::string fault;
+    try {
+      fault = judge(*backends[i], c, exact, index % kRepeatEvery == 0);
+    } catch (const Refusal& refusal) {
+      ++tallies_[i].refused[refusal.why_not];
+      continue;
+    } catch (const DeviceFault& broken) {
+      fault = std::string("the GPU failed, and no later case can run: ") + broken.what();
+      stopped_ = true;
+    }
+    record(tallies_[i], backends[i]->name(), fault);
   }
 }
 
