@@ -14,6 +14,9 @@ struct PlanOptions {
   int threads = 0;               ///< CPU threads; 0: all that the process may run on
   bool batch_invariant = false;  ///< a token's bits do not depend on the rest of the step
   Capacity capacity;
+  /// A cudaStream_t, on which Plan::update brings the schedule to the device; runs must be ordered
+  /// behind it. Unused on the CPU.
+  void* stream = nullptr;
 };
 
 /// What a backend looks at to say whether it can: a shape and what is known of its steps.

@@ -1,7 +1,12 @@
 #include "cuda/cuda_backends.h"
 
+#include "cuda/sm80/sm80_backend.h"
+#include "cuda/standard/cuda_standard.h"
+
 namespace headwise {
 
-std::vector<const Backend*> cuda_backends() { return {}; }
+std::vector<const Backend*> cuda_backends() {
+  return {&cuda::sm80_backend(), &cuda::cuda_standard_backend()};
+}
 
 }  // namespace headwise

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "cuda/sm80/step_args.h"
+#include "headwise/kv_binding.h"
+
+namespace headwise::cuda::sm80 {
+
+/// A layer's K and V as kernels take them.
+class KvTensors final : public KvBinding {
+ public:
+  KvTensors(std::string_view backend, const AttentionShape& shape, KvLayout layout,
+            const KvView& view);
+
+  const KvTensor& k() const { return k_; }
+  const KvTensor& v() const { return v_; }
+  bool aligned() const { return aligned_; }  ///< every row starts at a multiple of 16 bytes
+
+ private:
+  KvTensor k_;
+  KvTensor v_;
+  bool aligned_ = true;
+};
+
+}  // namespace headwise::cuda::sm80

@@ -1,0 +1,12 @@
+# Writes a translation unit for each kernel row and names it in `sm80_rows`.
+set(sm80_rows "")
+foreach(format bf16 f16 f8 i8)
+  foreach(dims 64-64 128-128 192-128 256-256)
+    string(REPLACE "-" ";" pair ${dims})
+    list(GET pair 0 dim_qk)
+    list(GET pair 1 dim_v)
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/sm80/row_${format}_d${dim_qk}.cu)
+    configure_file(${CMAKE_CURRENT_SOURCE_DIR}/sm80/row.cu.in ${file} @ONLY)
+    list(APPEND sm80_rows ${file})
+  endforeach()
+endforeach()

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/sm80/kernel_row.h"
+#include "cuda/sm80/narrow.cuh"
+#include "cuda/sm80/wide.cuh"
+
+namespace headwise::cuda::sm80 {
+
+/// The items of a step's schedule, each block taking the next one when it is done with its last.
+template <class Config>
+__global__ void __launch_bounds__(Config::kThreads, 2)
+    attend_step(const __grid_constant__ StepArgs args) {
+  extern __shared__ __align__(128) char memory[];
+  const SharedLayout<Config> shared{memory};
+  const std::int32_t items = *args.item_count;
+  for (;;) {
+    __syncthreads();  // nobody needs the last item's shared memory
+    if (threadIdx.x == 0) {
+      const auto index = static_cast<std::int32_t>(atomicAdd(args.next_item, 1U));
+      *shared.item_index() = index;
+      if (index < items)
+        shared.view().set(args, args.items[index], Config::kNarrowRows, Config::kNarrowKeys,
+                          Config::kWideKeys);
+    }
+    __syncthreads();
+    if (*shared.item_index() >= items) break;
+    if (shared.view().item.rows <= Config::kNarrowRows)
+      NarrowTile<Config>::attend(args, shared);
+    else
+      WideTile<Config>::attend(args, shared);
+  }
+  if (threadIdx.x != 0 || ptx::count_up(args.blocks_done) + 1 != gridDim.x) return;
+  *args.next_item = 0;
+  *args.blocks_done = 0;
+}
+
+template <class Config>
+cudaError_t launch(const StepArgs& args, int blocks, cudaStream_t stream) {
+  attend_step<Config><<<blocks, Config::kThreads, Config::kSharedBytes, stream>>>(args);
+  return cudaGetLastError();
+}
+
+template <class Config>
+cudaError_t prepare(int* blocks_per_multiprocessor) {
+  const cudaError_t status = cudaFuncSetAttribute(
+      attend_step<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
+  if (status != cudaSuccess) return status;
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      blocks_per_multiprocessor, attend_step<Config>, Config::kThreads, Config::kSharedBytes);
+}
+
+template <class Config>
+KernelFunctions functions_of() {
+  return {&prepare<Config>, &launch<Config>};
+}
+
+}  // namespace headwise::cuda::sm80

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace headwise::cuda::sm80 {
+
+/// How K and V are stored. Their products with bf16 are in bf16, with all others in F16: 8-bit
+/// numbers are exact there, and so is q, after a power of two for each row.
+enum class KvFormat : std::uint8_t { bf16, f16, f8, i8 };
+
+constexpr bool is_8_bit(KvFormat format) {
+  return format == KvFormat::f8 || format == KvFormat::i8;
+}
+
+/// The tiles of one kernel row. Head dimensions up to these are zero-filled.
+///
+/// Many rows (wide): every warp takes rows of its own and all keys of a tile. Up to kNarrowRows
+/// (narrow): every warp takes keys of its own and all rows, as a decode has it.
+template <KvFormat kFormat_, int kDimQk_, int kDimV_>
+struct TileConfig {
+  static constexpr KvFormat kFormat = kFormat_;
+  static constexpr bool k8Bit = is_8_bit(kFormat);
+  static constexpr int kDimQk = kDimQk_;
+  static constexpr int kDimV = kDimV_;
+  static constexpr int kWarps = 4;
+  static constexpr int kThreads = kWarps * 32;
+  static constexpr int kElement = k8Bit ? 1 : 2;   ///< bytes
+  static constexpr int kKRow = kDimQk * kElement;  ///< bytes
+  static constexpr int kVRow = kDimV * kElement;
+  static constexpr int kQRow = kDimQk * 2;
+
+  // O takes kRowTiles * 16 * kDimV / 32 registers.
+  static constexpr int kRowTiles = kDimV > 128 ? 1 : 2;  ///< m16 tiles a warp
+  static constexpr int kWideRows = kWarps * kRowTiles * 16;
+  static constexpr int kWideKeys = !k8Bit && kDimQk > 128 ? 32 : 64;
+  static constexpr int kWideSlots = kFormat == KvFormat::i8 && kDimQk > 128 ? 3 : 4;
+
+  static constexpr int kNarrowRows = 16;
+  static constexpr int kDimWarps = kDimV > 128 ? 2 : 1;  ///< warps that share O's columns
+  static constexpr int kKeyWarps = kWarps / kDimWarps;
+  static constexpr int kWarpKeys = k8Bit || kDimQk <= 64 ? 32 : 16;  ///< keys of a warp's tile
+  static constexpr int kNarrowKeys = kKeyWarps * kWarpKeys;
+  static constexpr int kNarrowSlots = kDimQk == 192 ? 3 : 5;
+
+  static constexpr int slot_bytes(int keys) { return keys * std::max(kKRow, kVRow); }
+  static constexpr int key_rows_bytes(int keys, int slots) {
+    return 2 * keys * (kFormat == KvFormat::i8 ? 32 : 16) +
+           (kFormat == KvFormat::i8 ? slots * keys * 4 : 0);
+  }
+
+  static constexpr int kWideRing = kWideSlots * slot_bytes(kWideKeys);
+
+  // Shared memory: q, the ring of K and V tiles, where the keys lie. A narrow item's warps meet in
+  // the ring.
+  static constexpr int kWideBytes =
+      kWideRows * kQRow + kWideRing + key_rows_bytes(kWideKeys, kWideSlots);
+  static constexpr int kNarrowRing =
+      std::max(kNarrowSlots * slot_bytes(kNarrowKeys), kKeyWarps* kNarrowRows* kDimV * 4);
+  static constexpr int kNarrowBytes =
+      kNarrowRows * kQRow + kNarrowRing + key_rows_bytes(kNarrowKeys, kNarrowSlots);
+  static constexpr int kTileBytes = std::max(kWideBytes, kNarrowBytes);
+  static constexpr int kStatsBytes = 1024;  ///< row scales of q, the warps' sums
+  static constexpr int kSharedBytes = kTileBytes + kStatsBytes;
+  static_assert(kSharedBytes <= 99 * 1024, "more than a block has on compute capability 8.6");
+};
+
+}  // namespace headwise::cuda::sm80

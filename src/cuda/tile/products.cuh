@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/ptx/convert.cuh"
+#include "cuda/ptx/ldmatrix.cuh"
+#include "cuda/ptx/math.cuh"
+#include "cuda/ptx/mma.cuh"
+#include "cuda/sm80/tile_config.h"
+
+namespace headwise::cuda::sm80 {
+
+/// One product of 16-bit fragments in the format's type.
+template <KvFormat kFormat>
+__device__ __forceinline__ void multiply(float (&d)[4], const std::uint32_t (&a)[4],
+                                         std::uint32_t b0, std::uint32_t b1) {
+  if constexpr (kFormat == KvFormat::bf16)
+    ptx::mma_bf16(d, a, b0, b1);
+  else
+    ptx::mma_f16(d, a, b0, b1);
+}
+
+template <KvFormat kFormat>
+__device__ __forceinline__ std::uint32_t pack(float low, float high) {
+  return kFormat == KvFormat::bf16 ? ptx::pack_bf16(low, high) : ptx::pack_f16(low, high);
+}
+
+/// Four stored 8-bit numbers as F16.
+template <KvFormat kFormat>
+__device__ __forceinline__ ptx::F16Pairs widen(std::uint32_t bytes) {
+  return kFormat == KvFormat::i8 ? ptx::i8_to_f16(bytes) : ptx::e4m3_to_f16(bytes);
+}
+
+/// Probabilities are multiplied by 2^kProbabilityBits, so that small ones stay above F16's
+/// subnormal numbers; the largest is 2^(kProbabilityBits + kSlackBits).
+template <KvFormat kFormat>
+inline constexpr float kProbabilityBits = kFormat == KvFormat::bf16 ? 0.0F : 7.0F;
+
+/// By how much (in log2) a logit may pass the row's reference before sums are rescaled.
+inline constexpr float kSlackBits = 8.0F;
+
+/// The reference that follows from a row's largest logit (base 2).
+template <KvFormat kFormat>
+__device__ __forceinline__ float reference_of(float largest) {
+  return largest - kProbabilityBits<kFormat>;
+}
+
+/// What sums under `old` must be multiplied by under `now` >= old.
+__device__ __forceinline__ float rescale_factor(float old, float now) {
+  return old == now ? 1.0F : ptx::exp2(old - now);
+}
+
+/// What is subtracted from logits: a row that has seen no key yet has none.
+__device__ __forceinline__ float subtrahend(float reference) {
+  return reference == -INFINITY ? 0.0F : reference;
+}
+
+/// c * tanh(x / c) in base 2, from x and c in base 2. The exponential keeps small results exact to
+/// a few units of c's last place, which the tanh instruction does not.
+__device__ __forceinline__ float capped(float logit, float cap) {
+  constexpr float kLog2E = 1.44269504F;
+  const float power = ptx::exp2(2.0F * kLog2E * logit / cap);
+  return cap - 2.0F * cap / (power + 1.0F);
+}
+
+}  // namespace headwise::cuda::sm80
