@@ -133,15 +133,16 @@ ExactRows::ExactRows(const AttentionShape& shape, const Workload& workload, Step
     tokens_.push_back(first[static_cast<std::size_t>(row.request)] + row.row);
 }
 
-std::string ExactRows::find_fault(const Outputs& outputs) const {
+Verdict ExactRows::judge(const Outputs& outputs) const {
   const std::int64_t width = static_cast<std::int64_t>(shape_.q_heads) * shape_.head_dim_v;
   if (const std::int64_t nans = count_nans(outputs, step_tokens_ * width); nans > 0)
-    return concat("wrong: ", nans, " outputs are NaN or were not written");
+    return {.fault = concat("wrong: ", nans, " outputs are NaN or were not written")};
   return compare(outputs);
 }
 
-/// The first request whose sampled rows are too far from the exact ones.
-std::string ExactRows::compare(const Outputs& outputs) const {
+/// Names the first request whose sampled rows are too far from the exact ones.
+Verdict ExactRows::compare(const Outputs& outputs) const {
+  Verdict verdict;
   const std::int64_t width = static_cast<std::int64_t>(shape_.q_heads) * shape_.head_dim_v;
   for (std::size_t begin = 0, end = 0; begin < rows_.size(); begin = end) {
     double error = 0.0;
@@ -155,12 +156,15 @@ std::string ExactRows::compare(const Outputs& outputs) const {
         norm += want * want;
       }
     }
+    const double relative = error > 0.0 ? std::sqrt(error / norm) : 0.0;
+    verdict.error = std::max(verdict.error, relative);
     // Written so that NaN fails, and so does anything but 0 where the exact rows are 0.
-    if (!(std::sqrt(error) <= outputs.bound * std::sqrt(norm)))
-      return concat("wrong: request ", rows_[begin].request, " is off by ", std::sqrt(error / norm),
-                    " of its norm in ", end - begin, " sampled rows; the bound is ", outputs.bound);
+    if (!(std::sqrt(error) <= outputs.bound * std::sqrt(norm)) && verdict.fault.empty())
+      verdict.fault =
+          concat("wrong: request ", rows_[begin].request, " is off by ", relative,
+                 " of its norm in ", end - begin, " sampled rows; the bound is ", outputs.bound);
   }
-  return {};
+  return verdict;
 }
 
 }  // namespace headwise::bench

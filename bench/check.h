@@ -28,6 +28,12 @@ struct Outputs {
   double bound = 0.0;          ///< the largest |out - exact| / |exact| over a request's rows
 };
 
+/// What a check found.
+struct Verdict {
+  std::string fault;   ///< empty: the outputs are right
+  double error = 0.0;  ///< the largest of any request
+};
+
 /// Some rows of a step as `reference` makes them.
 class ExactRows {
  public:
@@ -35,14 +41,14 @@ class ExactRows {
   ExactRows(const AttentionShape& shape, const Workload& workload, StepTensors& tensors, int copy,
             std::vector<SampledRow> rows, const Backend& reference, int threads);
 
-  /// What is wrong with `outputs`, which were made of the same tensors; empty: nothing. An output
-  /// that is NaN anywhere in the step is wrong, too.
-  std::string find_fault(const Outputs& outputs) const;
+  /// Judges `outputs`, which were made of the same tensors. An output that is NaN anywhere in the
+  /// step is wrong, too.
+  Verdict judge(const Outputs& outputs) const;
 
   double reference_flops_per_s() const { return flops_per_s_; }  ///< for estimates
 
  private:
-  std::string compare(const Outputs& outputs) const;
+  Verdict compare(const Outputs& outputs) const;
 
   AttentionShape shape_;
   std::vector<SampledRow> rows_;

@@ -1,5 +1,7 @@
 #include "bench/contest.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "attention/output_bound.h"
@@ -68,12 +70,12 @@ std::string Contest::check(const Setup& setup, const Workload& step, StepTensors
   context_.options.progress(concat(to_string(step), ": checking ", setup.backend.name()));
   const AttentionShape& shape = setup.shape.shape;
   candidate.run_poisoned(0);
-  const std::string fault = exact_rows(shape, step, tensors)
-                                .find_fault({.data = tensors.out(0).data(),
-                                             .type = shape.out_type(),
-                                             .bound = output_bound(shape)});
-  context_.wrong = context_.wrong || !fault.empty();
-  return fault;
+  const Verdict verdict = exact_rows(shape, step, tensors)
+                              .judge({.data = tensors.out(0).data(),
+                                      .type = shape.out_type(),
+                                      .bound = output_bound(shape)});
+  context_.wrong = context_.wrong || !verdict.fault.empty();
+  return verdict.fault;
 }
 
 const ExactRows& Contest::exact_rows(const AttentionShape& shape, const Workload& step,
@@ -146,15 +148,17 @@ void Contest::prepare(Peer& peer, StepTensors& tensors, SharedTensors& shared, E
     entry.row.kernel_row = setting.setting;
     entry.row.note = setting.note;
     const double bound = std::max(output_bound(shape), setting.bound.value_or(0.0));
-    if (bound > output_bound(shape)) add_note(entry.row, concat("checked within ", bound));
     shared.poison();
     peer.check();
-    const std::string fault =
-        exact_rows(shape, job_.workload, tensors)
-            .find_fault({.data = shared.out(), .type = DType::f32, .bound = bound});
-    if (fault.empty()) entry.peer = &peer;
-    add_note(entry.row, fault);
-    context_.wrong = context_.wrong || !fault.empty();
+    const Verdict verdict = exact_rows(shape, job_.workload, tensors)
+                                .judge({.data = shared.out(), .type = DType::f32, .bound = bound});
+    if (verdict.fault.empty()) {
+      entry.peer = &peer;
+      if (bound > output_bound(shape))
+        add_note(entry.row, fmt::format("error {:.2g}, within {:g}", verdict.error, bound));
+    }
+    add_note(entry.row, verdict.fault);
+    context_.wrong = context_.wrong || !verdict.fault.empty();
   } catch (const Error& error) {
     if (!context_.options.stop()) add_note(entry.row, error.what());
   }

@@ -55,6 +55,10 @@ std::vector<PeerCommand> find_peers(const std::filesystem::path& folder) {
 Peer::Peer(PeerCommand command, PeerOptions options)
     : command_(std::move(command)), options_(std::move(options)) {}
 
+Peer::~Peer() {
+  if (process_ && !options_.stop()) process_->quit();
+}
+
 Json Peer::ask(const Json& request, double extra_s) {
   if (!process_) process_ = std::make_unique<PeerProcess>(command_.command, options_.threads);
   Json answer;

@@ -43,6 +43,9 @@ struct PeerSetting {
 class Peer {
  public:
   Peer(PeerCommand command, PeerOptions options);
+  ~Peer();
+  Peer(Peer&&) = default;
+  Peer& operator=(Peer&&) = default;
 
   const std::string& name() const { return command_.name; }
 

@@ -26,6 +26,8 @@ class PeerProcess {
   /// `timeout_s`, or stop() said so. It is of no use afterwards.
   nlohmann::json ask(const nlohmann::json& request, double timeout_s,
                      const std::function<bool()>& stop);
+  /// Asks it to end, and waits a little: one that has something to tidy up can.
+  void quit() noexcept;
   bool timed_out() const { return timed_out_; }  ///< the last ask() ended so
 
  private:
@@ -33,6 +35,7 @@ class PeerProcess {
   void send(const std::string& line, const Deadline& deadline);
   std::string receive(const Deadline& deadline);
   void await(short events, const Deadline& deadline);
+  int wait_for_end(int tries) noexcept;
   [[noreturn]] void tell_end();
   std::string last_complaint() const;
 

@@ -24,14 +24,14 @@ def pointer(array):
     return ctypes.c_void_p(array.ctypes.data)
 
 
-def quantise(cache):
-    """F32 [copies, batch, kv_heads, kv_len, dim] to rows of q8_0 blocks."""
+def quantise(cache, copies):
+    """F32 [1, batch, kv_heads, kv_len, dim] to copies of its rows in q8_0 blocks."""
     *sizes, dim = cache.shape
     kind, row_bytes = GGML_TYPES["q8_0"], library.flash_row_bytes(GGML_TYPES["q8_0"], ctypes.c_int64(dim))
-    rows = np.empty((*sizes, row_bytes), np.uint8)
-    for source, target in zip(cache, rows):
-        count = source.size // dim
-        library.flash_quantise(kind, pointer(source), pointer(target), ctypes.c_int64(count), ctypes.c_int64(dim))
+    rows = np.empty((copies, *sizes[1:], row_bytes), np.uint8)
+    count = ctypes.c_int64(cache.size // dim)
+    library.flash_quantise(kind, pointer(cache), pointer(rows), count, ctypes.c_int64(dim))
+    rows[1:] = rows[0]
     return rows
 
 
@@ -39,10 +39,10 @@ class Attention:
     def __init__(self, step):
         batch, q_len, kv_len = step.even()
         self.choose(step)
-        wide = self.kind in ("f32", "q8_0")
-        self.k, self.v = step.even_kv(TYPES["f32" if wide else "f16"])
         if self.kind == "q8_0":
-            self.k, self.v = quantise(self.k), quantise(self.v)
+            self.k, self.v = (quantise(cache, step.copies) for cache in step.even_kv(TYPES["f32"], copies=1))
+        else:
+            self.k, self.v = step.even_kv(TYPES[self.kind])
         self.q = step.even_q(TYPES["f32"])
         self.mask = step.causal_mask(TYPES["f16"]) if step.causal and q_len > 1 else None
         self.out = np.full(step.q.shape, np.nan, np.float32)

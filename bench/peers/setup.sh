@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the environment in which `headwise bench --peers` runs other libraries, some minutes and 4 GB in
+# Makes the environment in which `headwise bench --peers` runs other libraries, some minutes and 2 GB in
 # ~/.cache/headwise/peers (XDG_CACHE_HOME is heeded), and names their commands in its peers.json. Nothing else
 # needs it. Wants python3 with venv, g++, cmake, ninja and binutils, and the network; can be repeated.
 set -euo pipefail

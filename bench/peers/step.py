@@ -62,12 +62,12 @@ class Step:
         batch, q_len, _ = self.even()
         return np.ascontiguousarray(self.q.reshape(batch, q_len, self.q_heads, self.dim).transpose(0, 2, 1, 3).astype(dtype))
 
-    def even_kv(self, dtype):
+    def even_kv(self, dtype, copies=None):
         """K and V as [copies, batch, kv_heads, kv_len, dim] each; numpy asks for huge pages."""
         batch, _, kv_len = self.even()
         pair = []
         for source in (self.k, self.v):
-            array = np.empty((self.copies, batch, self.kv_heads, kv_len, self.dim), dtype)
+            array = np.empty((copies or self.copies, batch, self.kv_heads, kv_len, self.dim), dtype)
             for request in range(batch):
                 array[0, request] = source[request]
             array[1:] = array[0]

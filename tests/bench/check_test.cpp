@@ -28,8 +28,10 @@ std::string failure_of(Fault fault, const char* shape_text = "q4:kv2:d16") {
   candidate.run_poisoned(1);
   const ExactRows exact(shape, workload, tensors, 1, sample_rows(shape, workload, 1e9, 5),
                         reference_backend(), 1);
-  return exact.find_fault(
-      {.data = tensors.out(1).data(), .type = shape.out_type(), .bound = output_bound(shape)});
+  return exact
+      .judge(
+          {.data = tensors.out(1).data(), .type = shape.out_type(), .bound = output_bound(shape)})
+      .fault;
 }
 
 TEST(Check, PassesWhatIsRight) {

@@ -60,7 +60,7 @@ TEST(PeerRows, AWrongPeerIsFound) {
 TEST(PeerRows, ALooserBoundIsSaid) {
   const BenchReport report = run_beside({fake_peer("loose")});
   EXPECT_FALSE(report.wrong);
-  EXPECT_EQ(report.rows.back().note, "a fake; checked within 0.08");
+  EXPECT_EQ(report.rows.back().note, "a fake; error 0.05, within 0.08");
   EXPECT_TRUE(report.rows.back().ms);
 }
 

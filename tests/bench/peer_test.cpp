@@ -45,8 +45,8 @@ struct Step {
               reference_backend(), 1) {}
 
   std::string fault() const {
-    return exact.find_fault(
-        {.data = shared.out(), .type = DType::f32, .bound = output_bound(shape)});
+    return exact.judge({.data = shared.out(), .type = DType::f32, .bound = output_bound(shape)})
+        .fault;
   }
 
   Workload workload{
