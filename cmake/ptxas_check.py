@@ -5,7 +5,6 @@ wgmma (C7508, C7510-C7514); ptxas_exceptions.txt beside this file lists those th
 goes to OBJECT.ptxas instead of the terminal. `ptxas_check.py --report FILE` checks a saved report.
 """
 
-import fnmatch
 import re
 import resource
 import shutil
@@ -21,16 +20,15 @@ ROW_SECONDS, ROW_GIGABYTES = 60, 4
 
 
 def exceptions(path=EXCEPTIONS):
-    """[(pattern, bytes, codes)]"""
+    """[(pattern, limit)]: the limit is a number of bytes or a code."""
     rules = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
-        fields = [field.strip() for field in line.split("|")]
-        if len(fields) != 4 or not fields[1].isdigit() or not fields[3]:
-            raise SystemExit(f"{path}:{number}: not PATTERN | BYTES | CODES | REASON")
-        codes = set() if fields[2] == "-" else {code.strip() for code in fields[2].split(",")}
-        rules.append((fields[0], int(fields[1]), codes))
+        fields = [field.strip() for field in line.split("\t")]
+        if len(fields) != 3 or not re.fullmatch(r"\d+|C\d{4}", fields[1]) or not fields[2]:
+            raise SystemExit(f"{path}:{number}: not PATTERN, LIMIT, REASON separated by tabs")
+        rules.append((re.compile(fields[0]), fields[1]))
     return rules
 
 
@@ -42,11 +40,9 @@ def demangle(name):
 
 def allowed(kernel, rules):
     """The spilled bytes and the codes that the kernel may have."""
-    bytes_, codes = SPILL_LIMIT, set()
-    for pattern, limit, more in rules:
-        if fnmatch.fnmatchcase(kernel, pattern):
-            bytes_, codes = max(bytes_, limit), codes | more
-    return bytes_, codes
+    limits = [limit for pattern, limit in rules if pattern.search(kernel)]
+    sizes = [int(limit) for limit in limits if limit.isdigit()]
+    return max([SPILL_LIMIT, *sizes]), {limit for limit in limits if not limit.isdigit()}
 
 
 def faults(report, rules):

@@ -7,6 +7,7 @@
 #include "headwise/registry.h"
 #include "tests/conformance/runner.h"
 #include "tests/conformance/suite.h"
+#include "tests/cuda/replays.h"
 
 namespace headwise::conformance {
 namespace {
@@ -64,6 +65,15 @@ TEST(FakeGpu, ABrokenGpuEndsTheRunWithTheCasesName) {
             0U)
       << failure;
   EXPECT_EQ(suite.tallies()[1].computed, 0);
+}
+
+TEST(FakeGpu, StepsComeThroughFixedBuffers) {
+  const FakeGpu good(cpu());
+  const Capture none = [](Plan& plan, const RunArgs& args) {
+    return [&plan, args] { plan.run(args); };
+  };
+  expect_replays_for_other_steps(good, none, false);
+  expect_lengths_from_the_device(good, none);
 }
 
 TEST(FakeGpu, ShardsShareTheCasesOfOneRun) {
