@@ -143,8 +143,13 @@ void Contest::prepare(Peer& peer, StepTensors& tensors, SharedTensors& shared, E
   const AttentionShape& shape = job_.shape.shape;
   context_.options.progress(concat(to_string(job_.workload), ": checking ", peer.name()));
   const std::int64_t bytes = bytes_a_copy(shape, job_.workload, tensors.page_size());
+  const std::int64_t copies = copies_of(bytes);
   try {
-    const PeerSetting setting = peer.prepare(shared, static_cast<int>(copies_of(bytes)));
+    if (const std::int64_t free = free_memory(); copies * bytes > free / 5 * 4)
+      throw Error(ErrorCode::not_possible,
+                  concat("its tensors need ", format_bytes(static_cast<double>(copies * bytes)),
+                         "; ", format_bytes(static_cast<double>(free)), " are free"));
+    const PeerSetting setting = peer.prepare(shared, static_cast<int>(copies));
     entry.row.kernel_row = setting.setting;
     entry.row.note = setting.note;
     const double bound = std::max(output_bound(shape), setting.bound.value_or(0.0));

@@ -103,6 +103,8 @@ SharedTensors::SharedTensors(const AttentionShape& shape, const Workload& worklo
 }
 
 SharedTensors::~SharedTensors() {
+  // Peers may keep the file mapped, but not its memory.
+  madvise(memory_, static_cast<std::size_t>(size_), MADV_REMOVE);
   munmap(memory_, static_cast<std::size_t>(size_));
   close(file_);
 }

@@ -10,13 +10,11 @@ from step import TYPES, Refused
 def one_operator(step, element):
     """A model of one GroupQueryAttention. Its cache comes in and goes out whole, in one buffer."""
     batch, q_len, kv_len = step.even()
-    new = lambda heads: [batch, q_len, heads * step.dim]
+    new = [batch, q_len, step.kv_heads * step.dim]
+    wide = [batch, q_len, step.q_heads * step.dim]
     cache = [batch, step.kv_heads, kv_len, step.dim]
-    inputs = {
-        "q": new(step.q_heads), "k": new(step.kv_heads), "v": new(step.kv_heads), "past_k": cache, "past_v": cache,
-        "last": [batch], "total": [1],
-    }  # fmt: skip
-    outputs = {"out": new(step.q_heads), "present_k": cache, "present_v": cache}
+    inputs = {"q": wide, "k": new, "v": new, "past_k": cache, "past_v": cache, "last": [batch], "total": [1]}
+    outputs = {"out": wide, "present_k": cache, "present_v": cache}
 
     def infos(tensors):
         types = {"last": TensorProto.INT32, "total": TensorProto.INT32}
@@ -55,7 +53,10 @@ class Attention:
 
         batch, q_len, kv_len = step.even()
         k, v = step.even_kv(dtype)
-        rows = lambda cache: cache[:, :, kv_len - q_len :].transpose(0, 2, 1, 3).reshape(batch, q_len, -1)
+
+        def rows(cache):
+            return cache[:, :, kv_len - q_len :].transpose(0, 2, 1, 3).reshape(batch, q_len, -1)
+
         shared = {
             "q": value(step.q.reshape(batch, q_len, -1).astype(dtype)),
             "k": value(rows(k[0])),

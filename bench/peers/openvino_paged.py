@@ -151,7 +151,10 @@ class Attention:
         """What every call has in common, and the blocks of each copy."""
         step = self.step
         news = [(kv_len - q_len, kv_len) for q_len, kv_len in zip(step.q_lens, step.kv_lens)]
-        rows = lambda cache: tensor_of(np.concatenate([token_rows(one, *new) for one, new in zip(cache, news)]))
+
+        def rows(cache):
+            return tensor_of(np.concatenate([token_rows(one, *new) for one, new in zip(cache, news)]))
+
         self.set(
             q=tensor_of(step.q.reshape(step.q.shape[0], -1)), k=rows(step.k), v=rows(step.v),
             past_lens=indices([past for past, _ in news]), token_begins=indices(begins(step.q_lens)),
