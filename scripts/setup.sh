@@ -63,10 +63,14 @@ build() {
   (cd "$root" && configure "$preset" && cmake --build --preset "$preset" -j "$(nproc)" "${targets[@]}") >&2
 }
 
+has_gpu() { compgen -G '/dev/nvidia[0-9]*' > /dev/null || [[ -e /dev/dxg ]]; }
+
 # What CMake says of a preset is of interest where it fails.
 configure() {
-  local log
-  log=$(cmake --preset "$1" --log-level=WARNING 2>&1) || {
+  local log rows=
+  # All CUDA kernels take minutes to compile: without a GPU here, one row shows that they do.
+  if [[ $1 == release ]] && ! has_gpu; then rows=bf16_d128; fi
+  log=$(cmake --preset "$1" --log-level=WARNING -DHEADWISE_CUDA_ROWS="${HEADWISE_CUDA_ROWS-$rows}" 2>&1) || {
     printf '%s\n' "$log"
     return 1
   }

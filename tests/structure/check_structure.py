@@ -26,6 +26,17 @@ ARROWS = {
     "cli": {"core", "attention", "backends", "advisor", "engine", "kv", "model", "bench"},
 }
 
+# folder of src/cuda -> what its files may include of the others; src/cuda's own files are everybody's
+CUDA_ARROWS = {
+    "ptx": set(),
+    "runtime": set(),
+    "schedule": {"runtime"},
+    "tile": {"ptx", "sm80/tile_config"},
+    "paging": {"ptx", "tile", "sm80/step_args"},
+    "sm80": {"ptx", "runtime", "schedule", "tile", "paging"},
+    "standard": {"runtime"},
+}
+
 # public header -> its layer
 PUBLIC_HEADERS = {
     "attention_shape.h": "attention",
@@ -88,12 +99,20 @@ def find_include(root, includer, name):
     return None
 
 
+def is_allowed_in_cuda(includer, target):
+    if len(includer.parts) < 4 or len(target.parts) < 4 or includer.parts[2] == target.parts[2]:
+        return True
+    allowed = CUDA_ARROWS.get(includer.parts[2], set())
+    name = "/".join(target.parts[2:])
+    return target.parts[2] in allowed or any(name.startswith(f"{entry}.") for entry in allowed)
+
+
 def is_allowed(includer, target):
     layer, other = layer_of(includer), layer_of(target)
     if other is None or (includer.parts[0] == "include" and target.parts[0] != "include"):
         return False
     if other == layer:
-        return True
+        return layer != "cuda" or is_allowed_in_cuda(includer, target)
     allowed = ARROWS[layer]
     return (
         other in allowed

@@ -21,8 +21,14 @@ endfunction()
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
   ${PROJECT_SOURCE_DIR}/include/*.h ${PROJECT_SOURCE_DIR}/src/*.h
   ${PROJECT_SOURCE_DIR}/bench/*.h ${PROJECT_SOURCE_DIR}/cli/*.h)
+set(cuda_headers ${headers})
+list(FILTER cuda_headers INCLUDE REGEX "^src/cuda/")
 list(FILTER headers EXCLUDE REGEX "^src/cuda/")
 headwise_headers_alone(headers_alone ${headers})
+if(HEADWISE_CUDA_FOUND)
+  headwise_headers_alone(cuda_headers_alone ${cuda_headers})
+  target_link_libraries(cuda_headers_alone PRIVATE CUDA::cudart_static)
+endif()
 
 # What a header without one of its includes looks like to that build.
 add_test(NAME headers_alone_check_works
