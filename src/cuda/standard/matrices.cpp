@@ -46,11 +46,15 @@ constexpr std::int64_t kRowSlack = 5 * WorkspaceSizes::kAlignment;  ///< RowBuff
 /// Kernels have a block a row, and rows of all heads in one grid.
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;
 
+/// Elements of one KV head's S: what 32 bits count, lest a library's kernel count so.
+constexpr std::int64_t kMaxScores = (std::int64_t{1} << 31) - 1;
+
 std::int64_t max_tokens(const Matrices& m, std::int64_t columns, std::int64_t row_bytes) {
   const RowCosts costs(m);
   const std::int64_t fit = (row_bytes - kRowSlack) / (costs.token + columns * costs.pair);
-  return std::clamp(fit, std::int64_t{1},
-                    std::max<std::int64_t>(kMaxRows / (m.kv_heads * m.group), 1));
+  const std::int64_t scores = kMaxScores / (m.group * std::max<std::int64_t>(columns, 1));
+  const std::int64_t tokens = std::min({fit, scores, kMaxRows / (m.kv_heads * m.group)});
+  return std::max<std::int64_t>(tokens, 1);
 }
 
 /// Slots begin ... end - 1 that rows `token` ... `token + tokens - 1` of the request see.

@@ -26,9 +26,10 @@ struct Row {
     return column >= begin && column < end &&
            (positions == nullptr || seen.contains(positions[column]));
   }
+  /// Rounded before anything is subtracted: where it is infinite, so is the largest logit.
   __device__ float logit(float product, int column) const {
-    float value = product * scale;
-    if (k_scale != nullptr) value *= k_scale[column];
+    float value = __fmul_rn(product, scale);
+    if (k_scale != nullptr) value = __fmul_rn(value, k_scale[column]);
     return softcap > 0.0F ? softcap * tanhf(value / softcap) : value;
   }
   /// Logits of a pack, some of whose columns may be seen; minus infinity for those that are not.
