@@ -110,7 +110,7 @@ class Attention:
         kind = compiled.input("k_cache").element_type.get_type_name()
         self.setting = f"PagedAttention, {kind} cache, blocks of {self.block}"
         self.note = "K and V in u8 with scales and zeros" if step.eight_bit else None
-        self.bound = 3e-2 if step.eight_bit else 1e-2 if step.q_type == "bf16" else None
+        self.bound = 3e-2 if step.eight_bit else None
         self.step = None
 
     def make_caches(self, compiled):
