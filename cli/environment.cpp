@@ -14,10 +14,10 @@ namespace headwise::cli {
 namespace {
 
 constexpr std::string_view kPrefix = "HEADWISE_";
-constexpr std::array<std::string_view, 8> kKnown{
+constexpr std::array<std::string_view, 9> kKnown{
     "HEADWISE_BACKEND",  "HEADWISE_MODEL_DIR", "HEADWISE_SHARED_MEMORY_LIMIT",
     "HEADWISE_CASES",    "HEADWISE_SEED",      "HEADWISE_CASE",
-    "HEADWISE_BACKENDS", "HEADWISE_SHARD"};
+    "HEADWISE_BACKENDS", "HEADWISE_SHARD",     "HEADWISE_EXACT_MEMORY"};
 
 }  // namespace
 

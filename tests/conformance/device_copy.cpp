@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -50,9 +51,16 @@ std::int64_t extent_bytes(const TensorView& view) {
   return elements * size_of(view.dtype);
 }
 
-DeviceBlock::DeviceBlock(std::int64_t bytes) : buffer_(take_buffer(bytes)) {}
+bool exact_memory() {
+  const char* variable = std::getenv("HEADWISE_EXACT_MEMORY");
+  return variable != nullptr && *variable != '\0';
+}
+
+DeviceBlock::DeviceBlock(std::int64_t bytes)
+    : buffer_(exact_memory() ? cuda::DeviceBuffer(0, bytes) : take_buffer(bytes)) {}
 
 DeviceBlock::~DeviceBlock() {
+  if (exact_memory()) return;
   auto& spares = spare_buffers();
   const auto larger = std::ranges::find_if(
       spares, [&](const cuda::DeviceBuffer& spare) { return spare.size() >= buffer_.size(); });
@@ -115,13 +123,34 @@ void DeviceCopy::stage(std::int64_t from) {
 void DeviceCopy::send() {
   join_overlapping();
   lay_out();
-  block_ = std::make_unique<DeviceBlock>(static_cast<std::int64_t>(staging_.size()));
-  stage(0);
+  if (!exact_memory()) {
+    block_ = std::make_unique<DeviceBlock>(static_cast<std::int64_t>(staging_.size()));
+    for (Interval& interval : intervals_) interval.device = block_->data() + interval.offset;
+    return stage(0);
+  }
+  for (Interval& interval : intervals_) {
+    const std::int64_t lead = interval.offset % kGuard;
+    exact_.emplace_back(0, lead + interval.bytes);
+    interval.device = exact_.back().as<std::byte>() + lead;
+    cuda::copy_to_device(interval.device, interval.host, interval.bytes);
+  }
 }
 
-void DeviceCopy::send_written() { stage(written_from_); }
+void DeviceCopy::send_written() {
+  if (exact_.empty()) return stage(written_from_);
+  for (const Interval& interval : intervals_)
+    if (interval.use == Use::written)
+      cuda::copy_to_device(interval.device, interval.host, interval.bytes);
+}
 
 void DeviceCopy::fetch_written() {
+  if (exact_.empty()) return fetch_staged();
+  for (const Interval& interval : intervals_)
+    if (interval.use == Use::written)
+      cuda::copy_to_host(interval.host, interval.device, interval.bytes);
+}
+
+void DeviceCopy::fetch_staged() {
   const auto bytes = static_cast<std::int64_t>(staging_.size()) - written_from_;
   if (bytes == 0) return;
   cuda::copy_to_host(staging_.data() + written_from_, block_->data() + written_from_, bytes);
@@ -146,7 +175,7 @@ std::byte* DeviceCopy::at(const void* host) const {
   const auto* byte = static_cast<const std::byte*>(host);
   for (const Interval& interval : intervals_)
     if (byte >= interval.host && byte < interval.host + interval.bytes)
-      return block_->data() + interval.offset + (byte - interval.host);
+      return interval.device + (byte - interval.host);
   throw std::logic_error("host memory that was not copied to the device");
 }
 

@@ -28,6 +28,10 @@ class DeviceBlock {
   cuda::DeviceBuffer buffer_;
 };
 
+/// Whether HEADWISE_EXACT_MEMORY is set: every copy is an allocation of its own that ends where the
+/// copy does, without guards, so that compute-sanitizer sees reads past it, too.
+bool exact_memory();
+
 /// Copies of host memory on cuda:0, each with a guard of 0xff on both sides. A copy is aligned to
 /// 16 bytes and no more, plus what the host's address has beyond 16.
 class DeviceCopy {
@@ -56,16 +60,19 @@ class DeviceCopy {
     std::int64_t bytes;
     Use use;
     std::int64_t offset = 0;  ///< in the block
+    std::byte* device = nullptr;
   };
 
   void join_overlapping();
   void lay_out();
   void stage(std::int64_t from);
+  void fetch_staged();
 
   std::vector<Interval> intervals_;
   std::vector<std::byte> staging_;  ///< of the whole block
   std::int64_t written_from_ = 0;   ///< offset of the first written interval's guard
   std::unique_ptr<DeviceBlock> block_;
+  std::vector<cuda::DeviceBuffer> exact_;  ///< one an interval, instead of the block
 };
 
 }  // namespace headwise::conformance

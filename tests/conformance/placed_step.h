@@ -29,6 +29,7 @@ class Workspace {
 
  private:
   std::int64_t bytes_;
+  std::int64_t guard_ = 0;              ///< bytes
   std::vector<std::byte> storage_;      ///< of a CPU backend
   std::unique_ptr<DeviceBlock> block_;  ///< of a GPU's
 };

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "headwise/registry.h"
 #include "tests/conformance/runner.h"
 #include "tests/conformance/suite.h"
@@ -40,6 +42,16 @@ TEST(FakeGpu, GivesTheProcessorsBits) {
     run(cpu(), c, on_cpu);
     EXPECT_EQ(difference(on_gpu, on_cpu), "");
   }
+}
+
+TEST(FakeGpu, EachTensorMayHaveMemoryOfItsOwn) {
+  ::setenv("HEADWISE_EXACT_MEMORY", "1", 1);
+  const FakeGpu good(cpu());
+  Suite suite({.seed = 4, .cases = 60});
+  suite.run({&good});
+  ::unsetenv("HEADWISE_EXACT_MEMORY");
+  for (const std::string& failure : suite.tallies()[0].failures) ADD_FAILURE() << failure;
+  EXPECT_GT(suite.tallies()[0].computed, 50);
 }
 
 TEST(FakeGpu, WritesBesideItsMemoryAreSeen) {
