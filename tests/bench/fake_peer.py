@@ -74,6 +74,8 @@ def main():
     for line in sys.stdin:
         request = json.loads(line)
         do = request["do"]
+        if do == "quit":
+            break
         step = request if do == "prepare" else step
         if fault in (f"crash in {do}", "crash") or fault == f"kill in {do}":
             print("Traceback\nImportError: no such luck", file=sys.stderr, flush=True)

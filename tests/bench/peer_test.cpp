@@ -108,11 +108,11 @@ TEST(PeerTest, WhatCannotBeStartedSaysSo) {
 
 TEST(PeerTest, AHangingOneIsGivenUp) {
   Step step("q4:kv2:d16:f32");
-  Peer peer(fake_peer("hang in check"), {.timeout_s = 1.0});
+  Peer peer(fake_peer("hang in check"), {.timeout_s = 6.0});
   peer.prepare(step.shared, 1);
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_EQ(reason_of([&] { peer.check(); }), "no answer in 1 s");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_EQ(reason_of([&] { peer.check(); }), "no answer in 6 s");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
   EXPECT_TRUE(has(reason_of([&] { peer.prepare(step.shared, 1); }), "before"));
 }
 
