@@ -47,6 +47,12 @@ void DeviceBuffer::Free::operator()(void* memory) const {
   std::free(memory);
 }
 
+PinnedBuffer::PinnedBuffer(std::int64_t bytes) : size_(bytes) {
+  if (bytes > 0) data_.reset(std::malloc(static_cast<std::size_t>(bytes)));
+}
+
+void PinnedBuffer::Free::operator()(void* memory) const { std::free(memory); }
+
 void copy_to_device(void* to, const void* from, std::int64_t bytes) {
   expect_device(to, bytes);
   std::memcpy(to, from, static_cast<std::size_t>(bytes));

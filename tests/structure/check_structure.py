@@ -22,7 +22,7 @@ ARROWS = {
     "model": {"core"},
     "advisor": {"core", "public attention", "model/config"},
     "engine": {"core", "attention", "backends", "kv", "ops", "model"},
-    "bench": {"core", "attention", "backends", "advisor", "engine", "kv", "model"},
+    "bench": {"core", "attention", "cuda", "backends", "advisor", "engine", "kv", "model"},
     "cli": {"core", "attention", "backends", "advisor", "engine", "kv", "model", "bench"},
 }
 
