@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "cuda/ptx/cp_async.cuh"
-#include "cuda/ptx/ldmatrix.cuh"
+#include "cuda/ptx/shared.cuh"
 #include "cuda/sm80/step_args.h"
 #include "cuda/tile/shared_tile.cuh"
 
@@ -11,13 +11,16 @@ namespace headwise::cuda {
 
 /// The keys that an item reads. Slots seen by no row of the request, and dead ones, are zeros.
 struct KeyRange {
+  std::int64_t k_base = 0;     ///< bytes from K's first one to the KV head's
+  std::int64_t v_base = 0;     ///< the same of V
+  std::int64_t table_row = 0;  ///< paged: elements to the request's row of the block table
   std::int32_t slot_begin = 0;
   std::int32_t slot_end = 0;
   std::int32_t first_seen = 0;  ///< position
   std::int32_t last_seen = 0;
-  std::int64_t table_row = 0;  ///< paged: elements to the request's row of the block table
-  std::int64_t kv_start = 0;   ///< packed
   std::int32_t kv_head = 0;
+  std::int32_t reserved = 0;
+  std::int64_t kv_start = 0;  ///< packed
 };
 
 /// Streams tiles of kKeys keys through a ring in shared memory: K of tile 0, V of tile 0, K of tile
@@ -31,10 +34,15 @@ class KeyPipeline {
   static_assert(kKeys <= kThreads && kSlots >= 3 && kSlots <= 5);
 
   /// `ring`: kSlots * kSlotBytes bytes; `rows`: behind it, as TileConfig counts them; `range` in
-  /// shared memory.
-  __device__ __forceinline__ KeyPipeline(const StepArgs& args, const KeyRange& range, char* ring,
-                                         char* rows)
-      : args_(args), range_(range), ring_(ring), rows_(rows) {
+  /// shared memory, too.
+  __device__ __forceinline__ KeyPipeline(const StepArgs& args, const KeyRange& range,
+                                         std::uint32_t ring, std::uint32_t rows)
+      : args_(args),
+        range_(range),
+        ring_(ring),
+        rows_(rows),
+        slot_begin_(range.slot_begin),
+        tiles_((range.slot_end - range.slot_begin + kKeys - 1) / kKeys) {
     note(0, look_up(0));
     note(1, look_up(1));
     __syncthreads();
@@ -47,11 +55,9 @@ class KeyPipeline {
     }
   }
 
-  __device__ __forceinline__ int tiles() const {
-    return (range_.slot_end - range_.slot_begin + kKeys - 1) / kKeys;
-  }
+  __device__ __forceinline__ int tiles() const { return tiles_; }
   __device__ __forceinline__ std::int32_t slot_of(int tile) const {
-    return range_.slot_begin + tile * kKeys;
+    return slot_begin_ + tile * kKeys;
   }
 
   /// K or V of a tile, which stays until the next call. To be called for the tiles in order, K
@@ -59,8 +65,8 @@ class KeyPipeline {
   __device__ __forceinline__ std::uint32_t acquire_keys(int tile) { return acquire<0>(tile); }
   __device__ __forceinline__ std::uint32_t acquire_values(int tile) { return acquire<1>(tile); }
 
-  /// i8: the scales of what was acquired last, [kKeys].
-  __device__ __forceinline__ const float* scales() const { return scales_of(before(slot_)); }
+  /// i8: scales of the keys acquired last, [K and V, kKeys] floats in shared memory.
+  __device__ __forceinline__ std::uint32_t scales() const { return scales_of(before(slot_)); }
 
   /// Waits until nothing is under way any more and no thread reads the ring.
   __device__ __forceinline__ void drain() {
@@ -69,8 +75,8 @@ class KeyPipeline {
   }
 
  private:
-  static constexpr int kLag = kSlots - 1;  // loads under way
-  static constexpr std::int64_t kDead = -1;
+  static constexpr int kLag = kSlots - 1;     // loads under way
+  static constexpr std::int64_t kDead = -16;  // an aligned address, never read
 
   __device__ __forceinline__ static int before(int slot) {
     return slot == 0 ? kSlots - 1 : slot - 1;
@@ -87,7 +93,7 @@ class KeyPipeline {
     const int load = 2 * tile + kHalf + kLag;
     issue(load, before(slot_));
     if constexpr (kLookUp) page_ = look_up(load / 2 + 1);
-    const std::uint32_t slot = ptx::shared_address(ring_) + slot_ * kSlotBytes;
+    const std::uint32_t slot = ring_ + slot_ * kSlotBytes;
     slot_ = slot_ + 1 == kSlots ? 0 : slot_ + 1;
     return slot;
   }
@@ -114,44 +120,49 @@ class KeyPipeline {
     const int key = threadIdx.x;
     if (key >= kKeys) return;
     const std::int32_t slot = slot_of(tile) + key;
-    const std::int64_t token = args_.pages == nullptr
-                                   ? range_.kv_start + slot
-                                   : inside_page(slot, args_.page_size.divide(slot));
-    const auto offset = [&](std::int64_t page_stride, std::int64_t head_stride,
+    const std::int32_t token =
+        args_.pages == nullptr ? slot : inside_page(slot, args_.page_size.divide(slot));
+    const auto offset = [&](std::int64_t base, std::int64_t page_stride,
                             std::int64_t token_stride) {
-      return page * page_stride + range_.kv_head * head_stride + token * token_stride;
+      return page < 0 ? kDead : base + page * page_stride + token * token_stride;
     };
-    const bool live = page >= 0;
-    rows_of<0>(tile)[key] = live ? offset(args_.k.page, args_.k.head, args_.k.token) : kDead;
-    rows_of<1>(tile)[key] = live ? offset(args_.v.page, args_.v.head, args_.v.token) : kDead;
+    const std::uint32_t at = rows_of<0>(tile) + key * 8;
+    constexpr int kNext = 2 * kKeys * 8;  // to the next kind of row
+    ptx::store_shared_64(at, offset(range_.k_base, args_.k.page, args_.k.token));
+    ptx::store_shared_64(at + kNext, offset(range_.v_base, args_.v.page, args_.v.token));
     if constexpr (kTokenScales) {
-      rows_of<2>(tile)[key] =
-          live ? offset(args_.k.scale_page, args_.k.scale_head, args_.k.scale_token) : kDead;
-      rows_of<3>(tile)[key] =
-          live ? offset(args_.v.scale_page, args_.v.scale_head, args_.v.scale_token) : kDead;
+      const auto scale_offset = [&](const KvTensor& tensor) {
+        const std::int64_t base =
+            range_.kv_head * tensor.scale_head + range_.kv_start * tensor.scale_token;
+        return offset(base, tensor.scale_page, tensor.scale_token);
+      };
+      ptx::store_shared_64(at + 2 * kNext, scale_offset(args_.k));
+      ptx::store_shared_64(at + 3 * kNext, scale_offset(args_.v));
     }
   }
 
   /// [kKeys] of a tile: where K's and V's rows lie, in bytes, and their scales, in elements.
   template <int kWhat>
-  __device__ __forceinline__ std::int64_t* rows_of(int tile) const {
-    return reinterpret_cast<std::int64_t*>(rows_) + (kWhat * 2 + (tile & 1)) * kKeys;
+  __device__ __forceinline__ std::uint32_t rows_of(int tile) const {
+    return rows_ + (kWhat * 2 + (tile & 1)) * kKeys * 8;
   }
-  __device__ __forceinline__ float* scales_of(int slot) const {
-    return reinterpret_cast<float*>(rows_ + 8 * kKeys * (kTokenScales ? 8 : 4)) + slot * kKeys;
+  __device__ __forceinline__ std::uint32_t scales_of(int slot) const {
+    return rows_ + 8 * kKeys * (kTokenScales ? 8 : 4) + slot * kKeys * 8;
   }
 
   /// Starts a load into `slot`, or an empty group behind the last one.
   __device__ __forceinline__ void issue(int load, int slot) {
     const int tile = load / 2;
-    if (tile < tiles()) {
-      const std::uint32_t to = ptx::shared_address(ring_) + slot * kSlotBytes;
+    if (tile < tiles_) {
+      const std::uint32_t to = ring_ + slot * kSlotBytes;
       if (load % 2 == 0) {
         copy<kKRow>(to, args_.k.data, rows_of<0>(tile), args_.dim_qk * kElement);
-        if constexpr (kTokenScales) copy_scales(slot, args_.k.scale, rows_of<2>(tile));
+        if constexpr (kTokenScales) {
+          copy_scales(scales_of(slot), args_.k.scale, rows_of<2>(tile));
+          copy_scales(scales_of(slot) + kKeys * 4, args_.v.scale, rows_of<3>(tile));
+        }
       } else {
         copy<kVRow>(to, args_.v.data, rows_of<1>(tile), args_.dim_v * kElement);
-        if constexpr (kTokenScales) copy_scales(slot, args_.v.scale, rows_of<3>(tile));
       }
     }
     ptx::cp_async_commit();
@@ -160,62 +171,64 @@ class KeyPipeline {
   /// Neighbouring threads copy neighbouring chunks of a row; the rows of a thread lie multiples of
   /// eight apart, so that its chunks keep their places.
   template <int kRow>
-  __device__ __forceinline__ void copy(std::uint32_t to, const char* data, const std::int64_t* rows,
+  __device__ __forceinline__ void copy(std::uint32_t to, const char* data, std::uint32_t rows,
                                        int row_bytes) {
     using Tile = SharedTile<kRow>;
     constexpr int kLanes = Tile::kChunks % 16 == 0 ? 16 : Tile::kChunks % 8 == 0 ? 8 : 4;
     constexpr int kRows = kThreads / kLanes;
     static_assert(kKeys % kRows == 0 && kRows % 8 == 0);
-    if (!args_.kv_aligned) return copy_elements<kRow>(Tile{to}, data, rows, row_bytes);
+    if (__builtin_expect(!args_.kv_chunks, 0))
+      return copy_elements<kRow>(Tile{to}, data, rows, row_bytes);
     const int thread = opaque(threadIdx.x);
     const int chunk = thread % kLanes;
     const std::uint32_t first = Tile{to}.chunk(thread / kLanes, chunk);
+    std::int64_t offset[kKeys / kRows];
 #pragma unroll
-    for (int i = 0; i < kKeys / kRows; ++i) {
-      const std::int64_t offset = rows[i * kRows + thread / kLanes];
+    for (int i = 0; i < kKeys / kRows; ++i)
+      offset[i] = ptx::load_shared_64(rows + (thread / kLanes + i * kRows) * 8);
 #pragma unroll
-      for (int j = 0; j < Tile::kChunks / kLanes; ++j) {
-        const int at = (chunk + j * kLanes) * 16;
-        const int bytes = offset == kDead ? 0 : min(max(row_bytes - at, 0), 16);
-        ptx::cp_async_16(Tile::advance(first, j * kLanes) + i * kRows * kRow,
-                         data + (bytes > 0 ? offset + at : 0), bytes);
-      }
+    for (int j = 0; j < Tile::kChunks / kLanes; ++j) {
+      const int at = (chunk + j * kLanes) * 16;
+      const int beyond = at < row_bytes ? 0 : -1;
+#pragma unroll
+      for (int i = 0; i < kKeys / kRows; ++i)
+        ptx::cp_async_16(Tile::advance(first, j * kLanes) + i * kRows * kRow, data + at + offset[i],
+                         static_cast<int>(offset[i] >> 32) | beyond);
     }
   }
 
   /// For rows that 16-byte copies cannot read.
   template <int kRow>
-  __device__ void copy_elements(SharedTile<kRow> tile, const char* data, const std::int64_t* rows,
+  __device__ void copy_elements(SharedTile<kRow> tile, const char* data, std::uint32_t rows,
                                 int row_bytes) {
 #pragma unroll 1
     for (int at = threadIdx.x; at < kKeys * kRow / kElement; at += kThreads) {
       const int row = at / (kRow / kElement);
       const int byte = at % (kRow / kElement) * kElement;
-      const bool there = rows[row] != kDead && byte < row_bytes;
-      const char* from = data + (there ? rows[row] + byte : 0);
+      const std::int64_t offset = ptx::load_shared_64(rows + row * 8);
+      const bool there = offset >= 0 && byte < row_bytes;
+      const char* from = data + (there ? offset + byte : 0);
       const std::uint32_t to = tile.chunk(row, byte / 16) + byte % 16;
-      if constexpr (kElement == 1) {
-        const std::uint32_t value = there ? *reinterpret_cast<const std::uint8_t*>(from) : 0;
-        asm volatile("st.shared.u8 [%0], %1;" ::"r"(to), "r"(value) : "memory");
-      } else {
-        const std::uint16_t value = there ? *reinterpret_cast<const std::uint16_t*>(from) : 0;
-        asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"(value) : "memory");
-      }
+      if constexpr (kElement == 1)
+        ptx::store_shared_8(to, there ? *reinterpret_cast<const std::uint8_t*>(from) : 0);
+      else
+        ptx::store_shared_16(to, there ? *reinterpret_cast<const std::uint16_t*>(from) : 0);
     }
   }
 
-  __device__ __forceinline__ void copy_scales(int slot, const float* data,
-                                              const std::int64_t* rows) {
+  __device__ __forceinline__ void copy_scales(std::uint32_t to, const float* data,
+                                              std::uint32_t rows) {
     if (threadIdx.x >= kKeys) return;
-    const std::int64_t offset = rows[threadIdx.x];
-    ptx::cp_async_4(ptx::shared_address(scales_of(slot) + threadIdx.x),
-                    data + (offset == kDead ? 0 : offset), offset == kDead ? 0 : 4);
+    const std::int64_t offset = ptx::load_shared_64(rows + threadIdx.x * 8);
+    ptx::cp_async_4(to + threadIdx.x * 4, data + offset, static_cast<int>(offset >> 32));
   }
 
   const StepArgs& args_;
   const KeyRange& range_;
-  char* ring_;
-  char* rows_;
+  const std::uint32_t ring_;
+  const std::uint32_t rows_;
+  const std::int32_t slot_begin_;
+  const int tiles_;
   int slot_ = 0;            // that acquire() gives next
   std::int32_t page_ = -1;  // of this thread's key, between look_up() and note()
 };

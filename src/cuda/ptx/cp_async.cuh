@@ -4,18 +4,23 @@
 
 namespace headwise::cuda::ptx {
 
-/// Copies `bytes` <= 16 bytes and zero-fills the rest of 16. Both addresses are multiples of 16;
-/// with 0 bytes nothing is read.
-__device__ __forceinline__ void cp_async_16(std::uint32_t shared, const void* global, int bytes) {
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared), "l"(global),
-               "r"(bytes)
-               : "memory");
+// Both addresses are multiples of the size. With a negative `live` zeros are written and nothing is
+// read.
+
+__device__ __forceinline__ void cp_async_16(std::uint32_t shared, const void* global, int live) {
+  asm volatile(
+      "{.reg .pred dead;\n setp.lt.s32 dead, %2, 0;\n"
+      " cp.async.cg.shared.global.L2::128B [%0], [%1], 16, dead;}" ::"r"(shared),
+      "l"(global), "r"(live)
+      : "memory");
 }
 
-/// The same for 4 bytes.
-__device__ __forceinline__ void cp_async_4(std::uint32_t shared, const void* global, int bytes) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(global), "r"(bytes)
-               : "memory");
+__device__ __forceinline__ void cp_async_4(std::uint32_t shared, const void* global, int live) {
+  asm volatile(
+      "{.reg .pred dead;\n setp.lt.s32 dead, %2, 0;\n"
+      " cp.async.ca.shared.global [%0], [%1], 4, dead;}" ::"r"(shared),
+      "l"(global), "r"(live)
+      : "memory");
 }
 
 __device__ __forceinline__ void cp_async_commit() {

@@ -4,11 +4,6 @@
 
 namespace headwise::cuda::ptx {
 
-/// The address of shared memory as instructions take it.
-__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
 // Four 8x8 matrices of 16-bit numbers; lane 8i + r gives the address of row r of matrix i. Lane l
 // gets, of each, columns 2t and 2t + 1 of row g; transposed: rows 2t and 2t + 1 of column g.
 

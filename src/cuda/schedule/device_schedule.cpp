@@ -16,9 +16,8 @@ std::int64_t bytes_of(std::int64_t count, std::size_t size) {
 
 }  // namespace
 
-DeviceSchedule::DeviceSchedule(int device, std::int64_t requests, const ScheduleBounds& bounds)
-    : requests_at_(kHeader),
-      items_at_(requests_at_ + bytes_of(requests, sizeof(RequestInfo))),
+DeviceSchedule::DeviceSchedule(int device, const ScheduleBounds& bounds)
+    : items_at_(kHeader),
       splits_at_(items_at_ + bytes_of(bounds.items, sizeof(WorkItem))),
       memory_(device, splits_at_ + bytes_of(bounds.splits, sizeof(Split))),
       counters_(device, bytes_of(2 + bounds.splits, sizeof(std::uint32_t))) {
@@ -35,12 +34,10 @@ DeviceSchedule::~DeviceSchedule() {
 }
 
 void DeviceSchedule::write(const Schedule& schedule, cudaStream_t stream) {
-  const auto requests = static_cast<std::int64_t>(schedule.requests.size() * sizeof(RequestInfo));
   const auto items = static_cast<std::int64_t>(schedule.items.size() * sizeof(WorkItem));
   const auto splits = static_cast<std::int64_t>(schedule.splits.size() * sizeof(Split));
-  check(requests_at_ + requests <= items_at_ && items_at_ + items <= splits_at_ &&
-            splits_at_ + splits <= memory_.size(),
-        "a schedule of ", schedule.items.size(), " items passes the plan's bounds");
+  check(items_at_ + items <= splits_at_ && splits_at_ + splits <= memory_.size(), "a schedule of ",
+        schedule.items.size(), " items passes the plan's bounds");
 
   Image& image = images_[next_image_];
   next_image_ = (next_image_ + 1) % images_.size();
@@ -57,11 +54,9 @@ void DeviceSchedule::write(const Schedule& schedule, cudaStream_t stream) {
   const auto place = [&](std::int64_t begin, const void* data, std::int64_t bytes) {
     if (bytes > 0) std::memcpy(host + begin, data, static_cast<std::size_t>(bytes));
   };
-  place(requests_at_, schedule.requests.data(), requests);
   place(items_at_, schedule.items.data(), items);
   place(splits_at_, schedule.splits.data(), splits);
-  copy(0, requests_at_ + requests);
-  copy(items_at_, items);
+  copy(0, items_at_ + items);
   copy(splits_at_, splits);
   check_call(cudaEventRecord(image.copied, stream), "recording an event");
 }

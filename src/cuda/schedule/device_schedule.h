@@ -14,7 +14,7 @@ namespace headwise::cuda {
 /// device is several steps behind.
 class DeviceSchedule {
  public:
-  DeviceSchedule(int device, std::int64_t requests, const ScheduleBounds& bounds);
+  DeviceSchedule(int device, const ScheduleBounds& bounds);
   ~DeviceSchedule();
   DeviceSchedule(const DeviceSchedule&) = delete;
   DeviceSchedule& operator=(const DeviceSchedule&) = delete;
@@ -22,7 +22,6 @@ class DeviceSchedule {
   /// Copies `schedule`, which is within the bounds, behind the stream's work.
   void write(const Schedule& schedule, cudaStream_t stream);
 
-  const RequestInfo* requests() const { return at<const RequestInfo>(requests_at_); }
   const WorkItem* items() const { return at<const WorkItem>(items_at_); }
   const Split* splits() const { return at<const Split>(splits_at_); }
   const std::int32_t* item_count() const { return at<const std::int32_t>(0); }
@@ -44,7 +43,6 @@ class DeviceSchedule {
     return reinterpret_cast<T*>(static_cast<char*>(memory_.data()) + offset);
   }
 
-  std::int64_t requests_at_;
   std::int64_t items_at_;
   std::int64_t splits_at_;
   DeviceBuffer memory_;

@@ -35,7 +35,6 @@ class Scheduler {
       : shape_(shape), step_(step), rules_(rules), schedule_(schedule) {}
 
   void run() {
-    schedule_.requests.clear();
     schedule_.items.clear();
     schedule_.splits.clear();
     schedule_.part_rows = 0;
@@ -60,25 +59,23 @@ class Scheduler {
     std::int64_t token = 0;
     for (std::int64_t r = 0; r < step_.requests(); ++r) {
       const auto at = static_cast<std::size_t>(r);
-      schedule_.requests.push_back({.first_token = token,
-                                    .kv_start = step_.kv_start.empty() ? 0 : step_.kv_start[at],
-                                    .q_len = step_.q_lens[at],
-                                    .kv_len = step_.kv_lens[at],
-                                    .q_start = step_.q_start[at]});
-      cut_request(static_cast<std::int32_t>(r));
+      cut_request({.request = static_cast<std::int32_t>(r),
+                   .first_token = token,
+                   .kv_start = step_.kv_start.empty() ? 0 : step_.kv_start[at],
+                   .q_len = step_.q_lens[at],
+                   .kv_len = step_.kv_lens[at],
+                   .q_start = step_.q_start[at]});
       token += step_.q_lens[at];
     }
   }
 
-  void cut_request(std::int32_t r) {
-    const RequestInfo& request = schedule_.requests.back();
+  void cut_request(const WorkItem& request) {
     const std::int64_t rows = std::int64_t{request.q_len} * shape_.group_size();
     for (std::int64_t row = 0; row < rows; row += rules_.wide_rows) {
-      WorkItem item{
-          .request = r,
-          .row = static_cast<std::int32_t>(row),
-          .rows = static_cast<std::int32_t>(std::min<std::int64_t>(rows - row, rules_.wide_rows))};
-      narrow(request, item);
+      WorkItem item = request;
+      item.row = static_cast<std::int32_t>(row);
+      item.rows = static_cast<std::int32_t>(std::min<std::int64_t>(rows - row, rules_.wide_rows));
+      narrow(item);
       const std::int64_t cost = cost_of(item);
       for (item.kv_head = 0; item.kv_head < shape_.kv_heads; ++item.kv_head)
         pieces_.push_back({item, cost});
@@ -90,12 +87,12 @@ class Scheduler {
   }
 
   /// Leaves out keys that no row of the item sees.
-  void narrow(const RequestInfo& request, WorkItem& item) const {
-    item.slot_end = request.kv_len;
+  void narrow(WorkItem& item) const {
+    item.slot_end = item.kv_len;
     if (!rules_.narrows_slots) return;
     const int group = shape_.group_size();
-    const PositionRange rows{request.q_start + item.row / group,
-                             request.q_start + (item.row + item.rows - 1) / group};
+    const PositionRange rows{item.q_start + item.row / group,
+                             item.q_start + (item.row + item.rows - 1) / group};
     const PositionRange seen = Mask(shape_).seen_from(rows);
     const int tile = is_narrow(item) ? rules_.narrow_keys : rules_.wide_keys;
     item.slot_end =

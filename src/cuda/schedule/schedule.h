@@ -25,7 +25,6 @@ struct CuttingRules {
 
 /// A step's items, in the order in which blocks take them.
 struct Schedule {
-  std::vector<RequestInfo> requests;
   std::vector<WorkItem> items;
   std::vector<Split> splits;
   std::int64_t part_rows = 0;

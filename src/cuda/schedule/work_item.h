@@ -4,16 +4,6 @@
 
 namespace headwise::cuda {
 
-/// One request of a step, as kernels read it.
-struct RequestInfo {
-  std::int64_t first_token = 0;  ///< its first new token among the step's
-  std::int64_t kv_start = 0;     ///< packed: token index of its first key
-  std::int32_t q_len = 0;
-  std::int32_t kv_len = 0;
-  std::int32_t q_start = 0;  ///< position of its first new token
-  std::int32_t reserved = 0;
-};
-
 /// What a thread block does at a time: some rows of one KV head over some keys. Rows of a request
 /// are its new tokens times the query heads of a group, token after token.
 struct WorkItem {
@@ -25,7 +15,16 @@ struct WorkItem {
   std::int32_t slot_end = 0;
   std::int32_t part_row = -1;  ///< its first row among the partial results; -1: these are all keys
   std::int32_t split = -1;     ///< the Split that it belongs to
+
+  // The request's own, so that a block needs one read to begin.
+  std::int64_t first_token = 0;  ///< its first new token among the step's
+  std::int64_t kv_start = 0;     ///< packed: token index of its first key
+  std::int32_t q_len = 0;
+  std::int32_t kv_len = 0;
+  std::int32_t q_start = 0;  ///< position of its first new token
+  std::int32_t reserved = 0;
 };
+static_assert(sizeof(WorkItem) == 64);  // four 16-byte copies
 
 /// Rows whose keys several items share; part p's results start at part_row + p * rows.
 struct Split {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cuda/paging/key_pipeline.cuh"
+#include "cuda/ptx/shared.cuh"
 #include "cuda/sm80/step_args.h"
 
 namespace headwise::cuda::sm80 {
@@ -18,32 +19,31 @@ struct Seen {
 /// shared memory: registers are for sums.
 struct ItemView {
   WorkItem item;
-  RequestInfo request;
   KeyRange range;  ///< the keys to read: those that some row of the item sees, as far as slots tell
 
   __device__ void set(const StepArgs& args, const WorkItem& work, int narrow_rows, int narrow_keys,
                       int wide_keys) {
     item = work;
-    request = args.requests[work.request];
-    if (args.q_lens != nullptr) request.q_len = args.q_lens[work.request];
-    if (args.kv_lens != nullptr) request.kv_len = args.kv_lens[work.request];
+    if (args.q_lens != nullptr) item.q_len = args.q_lens[item.request];
+    if (args.kv_lens != nullptr) item.kv_len = args.kv_lens[item.request];
     if (args.q_start != nullptr)
-      request.q_start = args.q_start[work.request];
+      item.q_start = args.q_start[item.request];
     else if (args.q_lens != nullptr || args.kv_lens != nullptr)
-      request.q_start = request.kv_len - request.q_len;
-    const int rows_there = request.q_len * args.group - item.row;
+      item.q_start = item.kv_len - item.q_len;
+    const int rows_there = item.q_len * static_cast<int>(args.group.divisor) - item.row;
     item.rows = max(0, min(item.rows, rows_there));
     range = keys(args, item.rows <= narrow_rows ? narrow_keys : wide_keys);
   }
 
   __device__ int token_of(const StepArgs& args, int row) const {
-    return (item.row + row) / args.group;
+    return static_cast<int>(args.group.divide(item.row + row));
   }
   __device__ int head_of(const StepArgs& args, int row) const {
-    return item.kv_head * args.group + (item.row + row) % args.group;
+    const int group = static_cast<int>(args.group.divisor);
+    return (item.kv_head - token_of(args, row)) * group + item.row + row;
   }
   __device__ std::int32_t position_of(const StepArgs& args, int row) const {
-    return request.q_start + token_of(args, row);
+    return item.q_start + token_of(args, row);
   }
 
   __device__ static Seen seen_from(const StepArgs& args, std::int32_t first, std::int32_t last) {
@@ -72,13 +72,15 @@ struct ItemView {
 
  private:
   __device__ KeyRange keys(const StepArgs& args, int tile_keys) const {
-    const Seen by_request = seen_from(args, request.q_start, request.q_start + request.q_len - 1);
+    const Seen by_request = seen_from(args, item.q_start, item.q_start + item.q_len - 1);
     KeyRange all;
     all.slot_begin = item.slot_begin;
-    all.slot_end = min(item.slot_end, request.kv_len);
+    all.slot_end = min(item.slot_end, item.kv_len);
     all.first_seen = by_request.first;
     all.last_seen = by_request.last;
-    all.kv_start = request.kv_start;
+    all.kv_start = args.pages == nullptr ? item.kv_start : 0;
+    all.k_base = item.kv_head * args.k.head + all.kv_start * args.k.token;
+    all.v_base = item.kv_head * args.v.head + all.kv_start * args.v.token;
     all.kv_head = item.kv_head;
     all.table_row = item.request * args.table_request + item.kv_head * args.table_head;
     if (args.positions == nullptr && item.rows > 0) {
@@ -89,6 +91,42 @@ struct ItemView {
     }
     if (item.rows == 0 || all.slot_end < all.slot_begin) all.slot_end = all.slot_begin;
     return all;
+  }
+};
+
+/// What some rows of an item see of tiles of keys: slots that a row may see, and that every row
+/// sees.
+struct Visible {
+  std::int32_t any_first, any_last;
+  std::int32_t all_first, all_last;
+
+  /// For rows first ... last of the item, as far as there are.
+  __device__ void set(const StepArgs& args, const ItemView& view, int first, int last) {
+    last = min(last, view.item.rows - 1);
+    *this = {INT_MAX, INT_MIN, INT_MAX, INT_MIN};
+    if (last < first) return;
+    const std::int32_t low = view.position_of(args, first);
+    const std::int32_t high = view.position_of(args, last);
+    const Seen by_low = ItemView::seen_from(args, low, low);
+    const Seen by_high = ItemView::seen_from(args, high, high);
+    const bool slots_are_positions = args.positions == nullptr;
+    any_first = slots_are_positions ? by_low.first : INT_MIN;
+    any_last = slots_are_positions ? by_high.last : INT_MAX;
+    all_first = by_high.first;
+    all_last = slots_are_positions ? min(by_low.last, view.range.slot_end - 1) : INT_MIN;
+  }
+
+  __device__ __forceinline__ bool any(std::int32_t slot, int keys) const {
+    return slot <= any_last && slot + (keys - 1) >= any_first;
+  }
+  __device__ __forceinline__ bool all(std::int32_t slot, int keys) const {
+    return slot >= all_first && slot + (keys - 1) <= all_last;
+  }
+
+  /// From shared memory.
+  __device__ __forceinline__ static Visible at(std::uint32_t address) {
+    const int4 four = ptx::load_shared_128(address);
+    return {four.x, four.y, four.z, four.w};
   }
 };
 

@@ -27,10 +27,10 @@ KvTensor tensor_of(const TensorView& view, const TensorView& scale, KvLayout lay
   return tensor;
 }
 
-bool is_aligned(const KvTensor& tensor) {
+bool in_chunks(const KvTensor& tensor, std::int64_t row_bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);
-  return address % 16 == 0 && tensor.page % 16 == 0 && tensor.head % 16 == 0 &&
-         tensor.token % 16 == 0;
+  return row_bytes % 16 == 0 && address % 16 == 0 && tensor.page % 16 == 0 &&
+         tensor.head % 16 == 0 && tensor.token % 16 == 0;
 }
 
 }  // namespace
@@ -40,6 +40,7 @@ KvTensors::KvTensors(std::string_view backend, const AttentionShape& shape, KvLa
     : KvBinding(backend, layout, view),
       k_(tensor_of(view.k, view.k_scale, layout)),
       v_(shape.v_is_k_prefix ? k_ : tensor_of(view.v, view.v_scale, layout)),
-      aligned_(is_aligned(k_) && is_aligned(v_)) {}
+      chunks_(in_chunks(k_, shape.head_dim_qk * size_of(shape.kv_type)) &&
+              in_chunks(v_, shape.head_dim_v * size_of(shape.kv_type))) {}
 
 }  // namespace headwise::cuda::sm80

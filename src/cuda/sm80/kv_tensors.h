@@ -13,12 +13,12 @@ class KvTensors final : public KvBinding {
 
   const KvTensor& k() const { return k_; }
   const KvTensor& v() const { return v_; }
-  bool aligned() const { return aligned_; }  ///< every row starts at a multiple of 16 bytes
+  bool chunks() const { return chunks_; }  ///< rows are whole 16-byte chunks, at such addresses
 
  private:
   KvTensor k_;
   KvTensor v_;
-  bool aligned_ = true;
+  bool chunks_ = true;
 };
 
 }  // namespace headwise::cuda::sm80

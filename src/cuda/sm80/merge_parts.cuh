@@ -7,6 +7,22 @@
 
 namespace headwise::cuda::sm80 {
 
+/// Many reads under way at a time: each takes a trip to L2.
+__device__ __forceinline__ float4 weighted_sum(const float4* sums, std::int64_t to_next,
+                                               const float* weights, int parts) {
+  float4 total = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
+#pragma unroll 16
+  for (int part = 0; part < parts; ++part) {
+    const float4 four = __ldcg(sums + part * to_next);
+    const float weight = weights[part];
+    total.x += weight * four.x;
+    total.y += weight * four.y;
+    total.z += weight * four.z;
+    total.w += weight * four.w;
+  }
+  return total;
+}
+
 /// The last block of a split to arrive merges its parts, in their order. `scratch` is shared memory
 /// of rows * parts floats, and `last` a flag there, which nothing else uses any more.
 template <int kThreads>
@@ -50,23 +66,27 @@ __device__ void merge_parts_if_last(const StepArgs& args, const ItemView& view, 
   }
   __syncthreads();
 
-  const int pairs = (args.dim_v + 1) / 2;
-  for (int at = threadIdx.x; at < rows * pairs; at += kThreads) {
-    const int row = at / pairs;
-    const int dim = at % pairs * 2;
-    const bool two = dim + 1 < args.dim_v;
-    float first = 0.0F;
-    float second = 0.0F;
-#pragma unroll 4
-    for (int part = 0; part < split.parts; ++part) {
-      const float weight = scratch[row * split.parts + part];
-      const float* sums =
-          args.part_sums +
-          static_cast<std::int64_t>(split.part_row + part * stride + row) * args.dim_v + dim;
-      first += weight * __ldcg(sums);
-      if (two) second += weight * __ldcg(sums + 1);
+  const int columns = args.dim_v % 4 == 0 ? 4 : 1;  // at a time
+  const int groups = args.dim_v / columns;
+  for (int at = threadIdx.x; at < rows * groups; at += kThreads) {
+    const int row = at / groups;
+    const int dim = at % groups * columns;
+    const float* weights = scratch + row * split.parts;
+    const float* sums =
+        args.part_sums + static_cast<std::int64_t>(split.part_row + row) * args.dim_v + dim;
+    const std::int64_t to_next = static_cast<std::int64_t>(split.rows) * args.dim_v;
+    const RowWriter writer(args, whole, row, 1.0F);
+    if (columns == 4) {
+      const float4 total =
+          weighted_sum(reinterpret_cast<const float4*>(sums), to_next / 4, weights, split.parts);
+      writer.store(args, dim, total.x, total.y);
+      writer.store(args, dim + 2, total.z, total.w);
+    } else {
+      float total = 0.0F;
+      for (int part = 0; part < split.parts; ++part)
+        total += weights[part] * __ldcg(sums + part * to_next);
+      writer.store_one(args, dim, total);
     }
-    store_columns(args, whole, row, dim, 1.0F, first, second);
   }
 }
 

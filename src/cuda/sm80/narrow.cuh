@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "cuda/sm80/item_queue.cuh"
 #include "cuda/sm80/item_view.cuh"
 #include "cuda/sm80/merge_parts.cuh"
 #include "cuda/sm80/queries.cuh"
@@ -23,8 +24,11 @@ class NarrowTile {
       KeyPipeline<Config::kThreads, Config::kNarrowKeys, Config::kKRow, Config::kVRow,
                   Config::kElement, Config::kNarrowSlots, Config::kFormat == KvFormat::i8>;
 
-  __device__ static void attend(const StepArgs& args, const SharedLayout<Config>& shared) {
+  __device__ __forceinline__ static void attend(const StepArgs& args,
+                                                const SharedLayout<Config>& shared) {
     const ItemView& view = shared.view();
+    load_queries<Config, kRows>(args, view, shared.queries(), shared.row_scales());
+    if (threadIdx.x == 0) shared.visible_of(0).set(args, view, 0, view.item.rows - 1);
     Pipeline pipeline(args, view.range, shared.narrow_ring(), shared.narrow_key_rows());
     NarrowTile tile(args, view, shared);
     for (int i = 0; i < pipeline.tiles(); ++i) {
@@ -32,13 +36,13 @@ class NarrowTile {
       const std::uint32_t keys = pipeline.acquire_keys(i);
       tile.take_keys(keys, slot, pipeline.scales());
       const std::uint32_t values = pipeline.acquire_values(i);
-      tile.take_values(values, pipeline.scales());
+      tile.take_values(values);
     }
     pipeline.drain();
+    if (threadIdx.x == 0) claim_item(args, &shared.next_work());
     tile.finish(shared);
     if (view.item.part_row >= 0)
-      merge_parts_if_last<Config::kThreads>(
-          args, view, reinterpret_cast<float*>(shared.narrow_ring()), shared.last_flag());
+      merge_parts_if_last<Config::kThreads>(args, view, shared.scratch(), shared.last_flag());
   }
 
  private:
@@ -54,16 +58,11 @@ class NarrowTile {
       : args_(args),
         view_(view),
         row_scales_(shared.row_scales()),
-        queries_{ptx::shared_address(shared.queries())},
+        visible_(shared.visible(0)),
+        queries_{shared.queries()},
         lane_(opaque(threadIdx.x) % 32),
         key_warp_(opaque(threadIdx.x) / 32 % Config::kKeyWarps),
         dim_warp_(opaque(threadIdx.x) / 32 / Config::kKeyWarps) {
-    load_queries<Config, kRows>(args, view, queries_.base, shared.row_scales());
-    __syncthreads();
-    if (view.item.rows > 0) {
-      first_position_ = view.position_of(args, 0);
-      last_position_ = view.position_of(args, view.item.rows - 1);
-    }
     if (!Config::k8Bit) scale_ = logit_scale(args, view);
 #pragma unroll
     for (int c = 0; c < kColumnTiles * 2; ++c) {
@@ -82,12 +81,13 @@ class NarrowTile {
   __device__ __forceinline__ int row(int c) const { return c / 2 * 8 + lane_ % 4 * 2 + c % 2; }
 
   __device__ __forceinline__ void take_keys(std::uint32_t keys, std::int32_t slot,
-                                            const float* scales) {
+                                            std::uint32_t scales) {
     multiply_keys(keys);
     if constexpr (kFormat == KvFormat::i8) scale_keys(scales);
     if (args_.softcap != 0.0F) cap();
     if (!all_visible(slot)) mask(slot + key_warp_ * Config::kWarpKeys);
     softmax();
+    if constexpr (kFormat == KvFormat::i8) scale_keys(scales + Config::kNarrowKeys * 4);
   }
 
   __device__ __forceinline__ void multiply_keys(std::uint32_t keys) {
@@ -136,12 +136,13 @@ class NarrowTile {
   }
 
   /// Multiplies keys' rows of S^T, or of P^T, by a scale each.
-  __device__ __forceinline__ void scale_keys(const float* scales) {
+  __device__ __forceinline__ void scale_keys(std::uint32_t scales) {
 #pragma unroll
     for (int m = 0; m < kKeyTiles; ++m)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const float scale = scales[key_warp_ * Config::kWarpKeys + m * 16 + h * 8 + lane_ / 4];
+        const float scale = ptx::load_shared_float(
+            scales + (key_warp_ * Config::kWarpKeys + m * 16 + h * 8 + lane_ / 4) * 4);
 #pragma unroll
         for (int n = 0; n < kColumnTiles; ++n) {
           logits_[m][n][2 * h] *= scale;
@@ -161,18 +162,14 @@ class NarrowTile {
   }
 
   __device__ __forceinline__ float row_scale(int c) const {
-    return Config::k8Bit ? row_scales_[row(c)] : scale_;
+    return Config::k8Bit ? ptx::load_shared_float(row_scales_ + row(c) * 4) : scale_;
   }
   __device__ __forceinline__ float scale_of(int c) const {
     return args_.softcap == 0.0F ? row_scale(c) : 1.0F;
   }
 
   __device__ __forceinline__ bool all_visible(std::int32_t slot) const {
-    const std::int32_t last = slot + (Config::kNarrowKeys - 1);
-    const Seen by_first = ItemView::seen_from(args_, first_position_, first_position_);
-    const Seen by_last = ItemView::seen_from(args_, last_position_, last_position_);
-    return args_.positions == nullptr && last < view_.range.slot_end && last <= by_first.last &&
-           slot >= by_last.first;
+    return Visible::at(visible_).all(slot, Config::kNarrowKeys);
   }
 
   /// `slot` is the first key's of this warp.
@@ -244,8 +241,7 @@ class NarrowTile {
   }
 
   /// O^T += V^T P^T.
-  __device__ __forceinline__ void take_values(std::uint32_t values, const float* scales) {
-    if constexpr (kFormat == KvFormat::i8) scale_keys(scales);
+  __device__ __forceinline__ void take_values(std::uint32_t values) {
     const SharedTile<Config::kVRow> tile{values};
     const int key = key_warp_ * Config::kWarpKeys;
     const std::uint32_t v_at =
@@ -302,7 +298,7 @@ class NarrowTile {
         stats[key_warp_ * kRows + row(c)] = make_float2(reference_[c], sum);
     }
     __syncthreads();
-    auto* sums = reinterpret_cast<float*>(shared.narrow_ring());  // [key warps, rows, kDimV]
+    float* sums = shared.scratch();  // [key warps, rows, kDimV]
 #pragma unroll
     for (int c = 0; c < kColumnTiles * 2; ++c) {
       if (row(c) >= view_.item.rows) continue;
@@ -331,7 +327,7 @@ class NarrowTile {
       const float2 own = stats[w * kRows + r];
       sum += own.y * (own.x == -INFINITY ? 1.0F : ptx::exp2(own.x - top));
     }
-    const float factor = finish_row(args_, view_, r, top, sum, lane_ == 0);
+    const RowWriter writer(args_, view_, r, finish_row(args_, view_, r, top, sum, lane_ == 0));
 #pragma unroll
     for (int i = 0; i < Config::kDimV / 64; ++i) {
       const int at = 2 * (lane_ + 32 * i);
@@ -343,19 +339,18 @@ class NarrowTile {
         total.x += own.x;
         total.y += own.y;
       }
-      store_columns(args_, view_, r, at, factor, total.x, total.y);
+      writer.store(args_, at, total.x, total.y);
     }
   }
 
   const StepArgs& args_;
   const ItemView& view_;
-  const float* row_scales_;  // in shared memory
+  const std::uint32_t row_scales_;  // in shared memory
+  const std::uint32_t visible_;     // of this warp's rows, in shared memory
   const SharedTile<Config::kQRow> queries_;
   const int lane_;
   const int key_warp_;
   const int dim_warp_;
-  std::int32_t first_position_ = 0;
-  std::int32_t last_position_ = 0;
   float scale_ = 1.0F;  // where rows have none of their own
   float reference_[kColumnTiles * 2];
   float sum_[kColumnTiles * 2];

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
+#include "cuda/ptx/cp_async.cuh"
 #include "cuda/ptx/math.cuh"
+#include "cuda/ptx/shared.cuh"
 #include "cuda/sm80/item_view.cuh"
 #include "cuda/sm80/tile_config.h"
 #include "cuda/tile/shared_tile.cuh"
@@ -45,11 +47,38 @@ __device__ __forceinline__ float logit_scale(const StepArgs& args, const ItemVie
   return args.scale_log2 * args.k_scale[args.scale_per_head ? view.item.kv_head : 0];
 }
 
+/// Starts copying an item's rows of q, dead rows as zeros, in the next group of copies.
+template <class Config, int kRows>
+__device__ __forceinline__ void copy_queries(const StepArgs& args, const ItemView& view,
+                                             std::uint32_t shared) {
+  using Tile = SharedTile<Config::kQRow>;
+  constexpr int kLanes = Tile::kChunks % 16 == 0 ? 16 : 8;
+  const Tile tile{shared};
+  const int chunk = threadIdx.x % kLanes;
+#pragma unroll 2
+  for (int row = threadIdx.x / kLanes; row < kRows; row += Config::kThreads / kLanes) {
+    const bool live = row < view.item.rows;
+    const std::uint16_t* from = args.q;
+    if (live)
+      from += (view.item.first_token + view.token_of(args, row)) * args.q_strides.token +
+              view.head_of(args, row) * args.q_strides.head;
+#pragma unroll
+    for (int j = 0; j < Tile::kChunks / kLanes; ++j) {
+      const int at = (chunk + j * kLanes) * 8;
+      ptx::cp_async_16(tile.chunk(row, chunk + j * kLanes), from + at,
+                       live && at < args.dim_qk ? 0 : -1);
+    }
+  }
+}
+
 /// Brings an item's rows of q to shared memory, dead rows as zeros: a warp takes every fourth row.
-/// `row_scale`: [kRows] logit_scale() for rows that were scaled, for 8-bit K.
+/// They are there after the first group of copies and a barrier.
+/// `row_scale`: [kRows] floats in shared memory, logit_scale() for rows that were scaled, for 8-bit
+/// K.
 template <class Config, int kRows>
 __device__ void load_queries(const StepArgs& args, const ItemView& view, std::uint32_t shared,
-                             float* row_scale) {
+                             std::uint32_t row_scale) {
+  if (!Config::k8Bit && args.q_chunks) return copy_queries<Config, kRows>(args, view, shared);
   constexpr int kPairs = Config::kDimQk / 64;  // a lane
   const SharedTile<Config::kQRow> tile{shared};
   const int lane = threadIdx.x % 32;
@@ -59,7 +88,7 @@ __device__ void load_queries(const StepArgs& args, const ItemView& view, std::ui
     std::uint32_t pairs[kPairs] = {};
     if (row < view.item.rows) {
       const std::uint16_t* from =
-          args.q + (view.request.first_token + view.token_of(args, row)) * args.q_strides.token +
+          args.q + (view.item.first_token + view.token_of(args, row)) * args.q_strides.token +
           view.head_of(args, row) * args.q_strides.head;
 #pragma unroll
       for (int i = 0; i < kPairs; ++i) pairs[i] = load_pair(args, from, 2 * (lane + 32 * i));
@@ -75,15 +104,17 @@ __device__ void load_queries(const StepArgs& args, const ItemView& view, std::ui
       for (int i = 0; i < kPairs; ++i)
         pairs[i] = ptx::pack_f16(__uint_as_float(pairs[i] << 16) * factor,
                                  __uint_as_float(pairs[i] & 0xffff0000U) * factor);
-      if (lane == 0) row_scale[row] = scale / factor;
+      // Never 0, which would make NaN of masked logits.
+      if (lane == 0)
+        ptx::store_shared_32(row_scale + row * 4, __float_as_uint(fmaxf(scale / factor, 1e-37F)));
     } else if (Config::k8Bit && lane == 0) {
-      row_scale[row] = scale;
+      ptx::store_shared_32(row_scale + row * 4, __float_as_uint(scale));
     }
 #pragma unroll
     for (int i = 0; i < kPairs; ++i) {
       const int pair = stored_pair<Config>(lane + 32 * i);
       const std::uint32_t to = tile.chunk(row, pair / 4) + pair % 4 * 4;
-      asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(pairs[i]) : "memory");
+      ptx::store_shared_32(to, pairs[i]);
     }
   }
 }

@@ -36,14 +36,14 @@ __device__ inline RowResult row_result(const StepArgs& args, const ItemView& vie
 __device__ __forceinline__ void store_lse(const StepArgs& args, const ItemView& view, int row,
                                           float lse) {
   if (args.lse == nullptr) return;
-  const std::int64_t token = view.request.first_token + view.token_of(args, row);
+  const std::int64_t token = view.item.first_token + view.token_of(args, row);
   args.lse[token * args.lse_strides.token + view.head_of(args, row) * args.lse_strides.head] = lse;
 }
 
 /// Elements from out's first one to a row.
 __device__ __forceinline__ std::int64_t out_offset(const StepArgs& args, const ItemView& view,
                                                    int row) {
-  const std::int64_t token = view.request.first_token + view.token_of(args, row);
+  const std::int64_t token = view.item.first_token + view.token_of(args, row);
   return token * args.out_strides.token + view.head_of(args, row) * args.out_strides.head;
 }
 
@@ -72,17 +72,33 @@ __device__ __forceinline__ void store_pair(const StepArgs& args, std::int64_t ro
   if (dim + 1 < args.dim_v) store_one(args, at + 1, second);
 }
 
-/// Writes two columns of a row that is done, or of a part of it.
-__device__ __forceinline__ void store_columns(const StepArgs& args, const ItemView& view, int row,
-                                              int dim, float factor, float first, float second) {
-  if (view.item.part_row < 0) {
-    store_pair(args, out_offset(args, view, row), dim, first * factor, second * factor);
-    return;
+/// Where a row's columns go: to out, times a factor, or as a part's sums.
+struct RowWriter {
+  float* part_sums;  ///< null: the row is done
+  std::int64_t out;  ///< elements from out's first one
+  float factor;
+
+  __device__ __forceinline__ RowWriter(const StepArgs& args, const ItemView& view, int row,
+                                       float row_factor)
+      : part_sums(nullptr), out(0), factor(row_factor) {
+    if (view.item.part_row < 0)
+      out = out_offset(args, view, row);
+    else
+      part_sums = args.part_sums + static_cast<std::int64_t>(view.item.part_row + row) * args.dim_v;
   }
-  float* sums = args.part_sums + static_cast<std::int64_t>(view.item.part_row + row) * args.dim_v;
-  if (dim < args.dim_v) __stcg(sums + dim, first);
-  if (dim + 1 < args.dim_v) __stcg(sums + dim + 1, second);
-}
+
+  __device__ __forceinline__ void store_one(const StepArgs& args, int dim, float value) const {
+    sm80::store_one(args, out + dim, value * factor);
+  }
+
+  /// Columns `dim` and dim + 1.
+  __device__ __forceinline__ void store(const StepArgs& args, int dim, float first,
+                                        float second) const {
+    if (part_sums == nullptr) return store_pair(args, out, dim, first * factor, second * factor);
+    if (dim < args.dim_v) __stcg(part_sums + dim, first);
+    if (dim + 1 < args.dim_v) __stcg(part_sums + dim + 1, second);
+  }
+};
 
 /// Writes a row's statistics: of a part, or the LSE. Returns what its sums are to be multiplied by.
 __device__ inline float finish_row(const StepArgs& args, const ItemView& view, int row,

@@ -1,35 +1,60 @@
 #pragma once
 
+#include <cstdint>
+
+#include "cuda/ptx/shared.cuh"
 #include "cuda/sm80/item_view.cuh"
 #include "cuda/sm80/tile_config.h"
+#include "cuda/tile/shared_tile.cuh"
 
 namespace headwise::cuda::sm80 {
 
 /// What a block's dynamic shared memory holds. Items reuse it one after the other.
 template <class Config>
 struct SharedLayout {
-  char* base;  ///< a multiple of 128
+  char* base;             ///< a multiple of 128
+  std::uint32_t address;  ///< the same, as instructions take it
 
-  __device__ char* queries() const { return base; }
+  __device__ explicit SharedLayout(char* memory)
+      : base(memory), address(opaque(ptx::shared_address(memory))) {}
 
-  __device__ char* wide_ring() const { return base + Config::kWideRows * Config::kQRow; }
-  __device__ char* wide_key_rows() const { return wide_ring() + Config::kWideRing; }
-  __device__ char* narrow_ring() const { return base + Config::kNarrowRows * Config::kQRow; }
-  __device__ char* narrow_key_rows() const { return narrow_ring() + Config::kNarrowRing; }
+  __device__ std::uint32_t queries() const { return address; }
+  __device__ std::uint32_t wide_ring() const { return address + Config::kWideRows * Config::kQRow; }
+  __device__ std::uint32_t wide_key_rows() const { return wide_ring() + Config::kWideRing; }
+  __device__ std::uint32_t narrow_ring() const {
+    return address + Config::kNarrowRows * Config::kQRow;
+  }
+  __device__ std::uint32_t narrow_key_rows() const { return narrow_ring() + Config::kNarrowRing; }
+  __device__ std::uint32_t row_scales() const { return address + Config::kTileBytes; }
+  __device__ std::uint32_t visible(int warp) const {
+    return row_scales() + kVisible + warp * static_cast<int>(sizeof(Visible));
+  }
 
-  __device__ float* row_scales() const { return reinterpret_cast<float*>(stats()); }
+  // For what is seldom used.
+
+  /// Where K and V were, when they are done with.
+  __device__ float* scratch() const {
+    return reinterpret_cast<float*>(base + Config::kNarrowRows * Config::kQRow);
+  }
   /// Narrow: [key warps, rows] reference and sum; behind the few row scales that it has.
-  __device__ float2* warp_stats() const { return reinterpret_cast<float2*>(stats() + 64); }
-  __device__ ItemView& view() const { return *reinterpret_cast<ItemView*>(stats() + 640); }
-  /// Positions of each warp's first and last row.
-  __device__ int2* warp_positions() const { return reinterpret_cast<int2*>(stats() + 832); }
-  __device__ volatile int* last_flag() const { return reinterpret_cast<int*>(stats() + 1016); }
-  __device__ volatile int* item_index() const { return reinterpret_cast<int*>(stats() + 1020); }
+  __device__ float2* warp_stats() const { return at<float2>(64); }
+  __device__ ItemView& view() const { return *at<ItemView>(kView); }
+  __device__ Visible& visible_of(int warp) const { return at<Visible>(kVisible)[warp]; }
+  __device__ WorkItem& next_work() const { return *at<WorkItem>(kNextWork); }
+  __device__ volatile int* last_flag() const { return at<int>(1016); }
+  __device__ volatile int* item_there() const { return at<int>(1020); }
 
  private:
-  static_assert(sizeof(ItemView) <= 832 - 640);
+  static constexpr int kView = 576;
+  static constexpr int kVisible = 832;
+  static constexpr int kNextWork = 896;
+  static_assert(sizeof(ItemView) <= kVisible - kView && sizeof(Visible) == 16 &&
+                Config::kKeyWarps * Config::kNarrowRows * 8 + 64 <= kView);
 
-  __device__ char* stats() const { return base + Config::kTileBytes; }
+  template <class T>
+  __device__ T* at(int offset) const {
+    return reinterpret_cast<T*>(base + Config::kTileBytes + offset);
+  }
 };
 
 }  // namespace headwise::cuda::sm80

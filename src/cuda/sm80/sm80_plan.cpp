@@ -56,9 +56,8 @@ class Sm80Plan final : public Plan {
         stream_(static_cast<cudaStream_t>(problem.options.stream)),
         blocks_(resident_blocks(row, device_, support.row)),
         rules_(rules_for(row, problem, blocks_)),
-        schedule_(device_, problem.extent.requests,
-                  schedule_bounds(problem.shape, problem.extent.requests, problem.extent.tokens,
-                                  rules_)) {
+        schedule_(device_, schedule_bounds(problem.shape, problem.extent.requests,
+                                           problem.extent.tokens, rules_)) {
     const std::int64_t row_bytes = (shape().head_dim_v + 2) * std::int64_t{sizeof(float)};
     set_workspace_bytes((rules_.most_part_rows * row_bytes + 63) / 64 * 64);
   }
@@ -69,18 +68,19 @@ class Sm80Plan final : public Plan {
     if (args.out != nullptr) step.out = args.out;
     if (args.lse != nullptr) step.lse = args.lse;
     step.q_pairs = pairs_q_ && reinterpret_cast<std::uintptr_t>(step.q) % 4 == 0;
+    step.q_chunks = chunks_q_ && reinterpret_cast<std::uintptr_t>(step.q) % 16 == 0;
     step.out_pairs =
         pairs_out_ &&
         reinterpret_cast<std::uintptr_t>(step.out) % (step.out_type == OutType::f32 ? 8 : 4) == 0;
     const auto& kv = static_cast<const KvTensors&>(*args.kv);
     step.k = kv.k();
     step.v = kv.v();
-    step.kv_aligned = kv.aligned();
+    step.kv_chunks = kv.chunks();
     if (shape().kv_type == DType::f8e4m3) {
       step.k_scale = args.k_scale;
       step.v_scale = shape().v_is_k_prefix ? args.k_scale : args.v_scale;
     }
-    step.sinks = shape().sinks && !partial_ ? args.sinks : nullptr;
+    step.sinks = shape().sinks ? args.sinks : nullptr;
     step.part_stats = static_cast<float2*>(args.workspace);
     step.part_sums = static_cast<float*>(args.workspace) + 2 * rules_.most_part_rows;
     check_call(cudaSetDevice(device_), row());
@@ -102,6 +102,7 @@ class Sm80Plan final : public Plan {
 
   StepArgs args_of(const StepBatch& step) {
     StepArgs args;
+    set_logits(args);
     args.q = static_cast<const std::uint16_t*>(step.q.data);
     args.out = step.out.data;
     args.lse = static_cast<float*>(step.lse.data);
@@ -109,15 +110,15 @@ class Sm80Plan final : public Plan {
     args.out_strides = strides_of(step.out);
     if (step.lse) args.lse_strides = strides_of(step.lse);
     pairs_q_ = args.q_strides.token % 2 == 0 && args.q_strides.head % 2 == 0;
+    chunks_q_ = args.q_strides.token % 8 == 0 && args.q_strides.head % 8 == 0 &&
+                shape().head_dim_qk % 8 == 0 && args.q_sign == 0;
     pairs_out_ = args.out_strides.token % 2 == 0 && args.out_strides.head % 2 == 0;
-    partial_ = step.out.dtype != shape().out_type();
     args.out_type = step.out.dtype == DType::f32    ? OutType::f32
                     : step.out.dtype == DType::bf16 ? OutType::bf16
                                                     : OutType::f16;
     args.q_is_f16 = shape().q_type == DType::f16;
     set_keys(step, args);
     set_schedule(step, args);
-    set_logits(args);
     return args;
   }
 
@@ -136,7 +137,6 @@ class Sm80Plan final : public Plan {
   }
 
   void set_schedule(const StepBatch& step, StepArgs& args) const {
-    args.requests = schedule_.requests();
     args.items = schedule_.items();
     args.splits = schedule_.splits();
     args.item_count = schedule_.item_count();
@@ -156,7 +156,7 @@ class Sm80Plan final : public Plan {
     args.softcap = static_cast<float>(shape().softcap * kLog2E);
     args.window_left = clamped(shape().window_left);
     args.window_right = clamped(shape().window_right);
-    args.group = shape().group_size();
+    args.group = Divider(static_cast<std::uint32_t>(shape().group_size()));
     args.dim_qk = shape().head_dim_qk;
     args.dim_v = shape().head_dim_v;
     args.scale_per_head = shape().fp8_scale == ScaleGranularity::kv_head;
@@ -171,8 +171,8 @@ class Sm80Plan final : public Plan {
   Schedule laid_out_;
   StepArgs step_args_;
   bool pairs_q_ = false;
+  bool chunks_q_ = false;
   bool pairs_out_ = false;
-  bool partial_ = false;
 };
 
 }  // namespace

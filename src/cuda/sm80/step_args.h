@@ -43,7 +43,6 @@ struct StepArgs {
   Divider page_size;
 
   // The schedule, which update() rewrites.
-  const RequestInfo* requests = nullptr;
   const WorkItem* items = nullptr;
   const Split* splits = nullptr;
   const std::int32_t* item_count = nullptr;
@@ -67,13 +66,14 @@ struct StepArgs {
   std::uint32_t q_sign = 0;  ///< flips the signs of two numbers of q: 0x80008000, or 0
   std::int32_t window_left = -1;
   std::int32_t window_right = -1;
-  std::int32_t group = 1;
+  Divider group;
   std::int32_t dim_qk = 0;
   std::int32_t dim_v = 0;
   bool q_is_f16 = false;
-  bool q_pairs = false;     ///< q's rows start at multiples of 4 bytes
-  bool out_pairs = false;   ///< out's rows start at multiples of two elements
-  bool kv_aligned = false;  ///< K's and V's rows start at multiples of 16 bytes
+  bool q_pairs = false;    ///< q's rows start at multiples of 4 bytes
+  bool q_chunks = false;   ///< they are whole 16-byte chunks, at multiples of 16 bytes; signs stay
+  bool out_pairs = false;  ///< out's rows start at multiples of two elements
+  bool kv_chunks = false;  ///< K's and V's rows are whole 16-byte chunks, at multiples of 16 bytes
   OutType out_type = OutType::bf16;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "cuda/sm80/item_queue.cuh"
 #include "cuda/sm80/kernel_row.h"
 #include "cuda/sm80/narrow.cuh"
 #include "cuda/sm80/wide.cuh"
@@ -14,18 +15,18 @@ __global__ void __launch_bounds__(Config::kThreads, 2)
     attend_step(const __grid_constant__ StepArgs args) {
   extern __shared__ __align__(128) char memory[];
   const SharedLayout<Config> shared{memory};
-  const std::int32_t items = *args.item_count;
+  if (threadIdx.x == 0) claim_item(args, &shared.next_work());
   for (;;) {
     __syncthreads();  // nobody needs the last item's shared memory
     if (threadIdx.x == 0) {
-      const auto index = static_cast<std::int32_t>(atomicAdd(args.next_item, 1U));
-      *shared.item_index() = index;
-      if (index < items)
-        shared.view().set(args, args.items[index], Config::kNarrowRows, Config::kNarrowKeys,
+      ptx::cp_async_wait<0>();
+      *shared.item_there() = shared.next_work().rows >= 0;
+      if (*shared.item_there())
+        shared.view().set(args, shared.next_work(), Config::kNarrowRows, Config::kNarrowKeys,
                           Config::kWideKeys);
     }
     __syncthreads();
-    if (*shared.item_index() >= items) break;
+    if (!*shared.item_there()) break;
     if (shared.view().item.rows <= Config::kNarrowRows)
       NarrowTile<Config>::attend(args, shared);
     else

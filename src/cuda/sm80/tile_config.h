@@ -33,8 +33,8 @@ struct TileConfig {
   // O takes kRowTiles * 16 * kDimV / 32 registers.
   static constexpr int kRowTiles = kDimV > 128 ? 1 : 2;  ///< m16 tiles a warp
   static constexpr int kWideRows = kWarps * kRowTiles * 16;
-  static constexpr int kWideKeys = !k8Bit && kDimQk > 128 ? 32 : 64;
-  static constexpr int kWideSlots = kFormat == KvFormat::i8 && kDimQk > 128 ? 3 : 4;
+  static constexpr int kWideKeys = kDimQk == 192 || (!k8Bit && kDimQk > 128) ? 32 : 64;
+  static constexpr int kWideSlots = kFormat == KvFormat::i8 && kDimQk == 256 ? 3 : 4;
 
   static constexpr int kNarrowRows = 16;
   static constexpr int kDimWarps = kDimV > 128 ? 2 : 1;  ///< warps that share O's columns
@@ -46,7 +46,7 @@ struct TileConfig {
   static constexpr int slot_bytes(int keys) { return keys * std::max(kKRow, kVRow); }
   static constexpr int key_rows_bytes(int keys, int slots) {
     return 2 * keys * (kFormat == KvFormat::i8 ? 32 : 16) +
-           (kFormat == KvFormat::i8 ? slots * keys * 4 : 0);
+           (kFormat == KvFormat::i8 ? slots * keys * 8 : 0);
   }
 
   static constexpr int kWideRing = kWideSlots * slot_bytes(kWideKeys);

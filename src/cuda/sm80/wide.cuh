@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "cuda/sm80/item_queue.cuh"
 #include "cuda/sm80/item_view.cuh"
 #include "cuda/sm80/merge_parts.cuh"
 #include "cuda/sm80/queries.cuh"
@@ -21,23 +22,30 @@ class WideTile {
       KeyPipeline<Config::kThreads, Config::kWideKeys, Config::kKRow, Config::kVRow,
                   Config::kElement, Config::kWideSlots, Config::kFormat == KvFormat::i8>;
 
-  __device__ static void attend(const StepArgs& args, const SharedLayout<Config>& shared) {
+  __device__ __forceinline__ static void attend(const StepArgs& args,
+                                                const SharedLayout<Config>& shared) {
     const ItemView& view = shared.view();
+    load_queries<Config, Config::kWideRows>(args, view, shared.queries(), shared.row_scales());
+    if (threadIdx.x % 32 == 0) {
+      const int first = threadIdx.x / 32 * kRowTiles * 16;
+      shared.visible_of(threadIdx.x / 32).set(args, view, first, first + kRowTiles * 16 - 1);
+    }
     Pipeline pipeline(args, view.range, shared.wide_ring(), shared.wide_key_rows());
     WideTile tile(args, view, shared);
     for (int i = 0; i < pipeline.tiles(); ++i) {
       const std::int32_t slot = pipeline.slot_of(i);
       const std::uint32_t keys = pipeline.acquire_keys(i);
-      const bool sees = tile.sees(slot);
-      if (sees) tile.take_keys(keys, slot, pipeline.scales());
+      const Visible visible = Visible::at(tile.visible_);
+      const bool sees = visible.any(slot, Config::kWideKeys);
+      if (sees) tile.take_keys(keys, slot, visible.all(slot, Config::kWideKeys), pipeline.scales());
       const std::uint32_t values = pipeline.acquire_values(i);
-      if (sees) tile.take_values(values, pipeline.scales());
+      if (sees) tile.take_values(values);
     }
     pipeline.drain();
+    if (threadIdx.x == 0) claim_item(args, &shared.next_work());
     tile.finish();
     if (view.item.part_row >= 0)
-      merge_parts_if_last<Config::kThreads>(
-          args, view, reinterpret_cast<float*>(shared.wide_ring()), shared.last_flag());
+      merge_parts_if_last<Config::kThreads>(args, view, shared.scratch(), shared.last_flag());
   }
 
  private:
@@ -45,24 +53,27 @@ class WideTile {
   static constexpr int kRowTiles = Config::kRowTiles;
   static constexpr int kKeyTiles = Config::kWideKeys / 8;
   static constexpr int kDimTiles = Config::kDimV / 8;
+  static constexpr int kTilesALoad = Config::k8Bit ? 4 : 2;
+  static constexpr int kRows = kRowTiles * 2;  // of a lane
+  // S is computed in parts of a tile: fewer registers.
+  static constexpr int kParts = kKeyTiles > 4 ? 2 : 1;
+  static constexpr int kPartTiles = kKeyTiles / kParts;
+  static constexpr int kScales = Config::kWideKeys * 4;  // bytes from K's scales to V's
+
+  using Logits = float[kRowTiles][kPartTiles][4];  // then probabilities
 
   __device__ __forceinline__ WideTile(const StepArgs& args, const ItemView& view,
                                       const SharedLayout<Config>& shared)
       : args_(args),
         view_(view),
         row_scales_(shared.row_scales()),
-        positions_(shared.warp_positions()[threadIdx.x / 32]),
-        queries_{ptx::shared_address(shared.queries())},
+        visible_(shared.visible(threadIdx.x / 32)),
+        queries_{shared.queries()},
         lane_(opaque(threadIdx.x) % 32),
         first_row_(opaque(threadIdx.x) / 32 * kRowTiles * 16) {
-    load_queries<Config, Config::kWideRows>(args, view, queries_.base, shared.row_scales());
-    const int last_row = min(first_row_ + kRowTiles * 16, view.item.rows) - 1;
-    if (lane_ == 0)
-      positions_ = make_int2(view.position_of(args, first_row_), view.position_of(args, last_row));
-    __syncthreads();
     if (!Config::k8Bit) scale_ = logit_scale(args, view);
 #pragma unroll
-    for (int r = 0; r < kRowTiles * 2; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       reference_[r] = -INFINITY;
       sum_[r] = 0.0F;
     }
@@ -77,46 +88,73 @@ class WideTile {
   /// The lane's r-th row of 2 * kRowTiles.
   __device__ __forceinline__ int row(int r) const { return first_row_ + r * 8 + lane_ / 4; }
 
-  /// Whether a row of this warp sees a key of the tile at `slot`.
-  __device__ __forceinline__ bool sees(std::int32_t slot) const {
-    if (first_row_ >= view_.item.rows) return false;
-    if (args_.positions != nullptr) return true;
-    const Seen seen = ItemView::seen_from(args_, positions_.x, positions_.y);
-    return slot <= seen.last && slot + (Config::kWideKeys - 1) >= seen.first;
+  /// S of a tile of keys, then its probabilities and their sums.
+  __device__ __forceinline__ void take_keys(std::uint32_t keys, std::int32_t slot, bool all,
+                                            std::uint32_t scales) {
+    const bool plain = all && !fresh_ && args_.softcap == 0.0F;
+    if (!plain || !take_quickly(keys, scales)) take_carefully(keys, slot, all, scales);
   }
 
-  /// Whether every row of this warp sees all keys of the tile at `slot`.
-  __device__ __forceinline__ bool all_visible(std::int32_t slot) const {
-    const std::int32_t last = slot + (Config::kWideKeys - 1);
-    const Seen by_first = ItemView::seen_from(args_, positions_.x, positions_.x);
-    const Seen by_last = ItemView::seen_from(args_, positions_.y, positions_.y);
-    return args_.positions == nullptr && last < view_.range.slot_end && last <= by_first.last &&
-           slot >= by_last.first;
+  /// Where every row sees all keys, under the references that there are: nobody looks for the
+  /// largest logit. False where a probability leaves the range; then nothing has happened. Parts
+  /// follow each other without a branch, so that one's exponentials run beside the next one's
+  /// products.
+  __device__ __forceinline__ bool take_quickly(std::uint32_t keys, std::uint32_t scales) {
+    float sum[kRows] = {};
+#pragma unroll
+    for (int part = 0; part < kParts; ++part) {
+      Logits logits;
+      multiply_keys(logits, keys, part);
+      if constexpr (kFormat == KvFormat::i8) scale_keys(logits, scales, part);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) exponentials(logits, r, row_scale(r), reference_[r], sum[r]);
+      if constexpr (kFormat == KvFormat::i8) scale_keys(logits, scales + kScales, part);
+      pack_probabilities(logits, part);
+    }
+    bool beyond = false;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) beyond = beyond || sum[r] > kMostOfLane;
+    if (__any_sync(~0U, beyond)) return false;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) sum_[r] += sum[r];
+    return true;
   }
 
-  /// S of a tile of keys, masked, and the probabilities and sums that follow.
-  __device__ __forceinline__ void take_keys(std::uint32_t keys, std::int32_t slot,
-                                            const float* scales) {
-    multiply_keys(keys);
-    if constexpr (kFormat == KvFormat::i8) scale_keys(scales);
-    scale_logits();
-    if (!all_visible(slot)) mask(slot);
-    softmax();
+  /// With masks, caps and references that rise.
+  __device__ __forceinline__ void take_carefully(std::uint32_t keys, std::int32_t slot, bool all,
+                                                 std::uint32_t scales) {
+    const bool capped_logits = args_.softcap != 0.0F;
+#pragma unroll
+    for (int part = 0; part < kParts; ++part) {
+      Logits logits;
+      multiply_keys(logits, keys, part);
+      if constexpr (kFormat == KvFormat::i8) scale_keys(logits, scales, part);
+      if (capped_logits) cap(logits);
+      if (!all) mask(logits, slot + part * kPartTiles * 8);
+      raise_references(logits, part);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r)
+        exponentials(logits, r, capped_logits ? 1.0F : row_scale(r), subtrahend(reference_[r]),
+                     sum_[r]);
+      if constexpr (kFormat == KvFormat::i8) scale_keys(logits, scales + kScales, part);
+      pack_probabilities(logits, part);
+    }
   }
 
-  __device__ __forceinline__ void multiply_keys(std::uint32_t keys) {
+  __device__ __forceinline__ void multiply_keys(Logits& logits, std::uint32_t keys, int part) {
     const SharedTile<Config::kKRow> tile{keys};
 #pragma unroll
     for (int m = 0; m < kRowTiles; ++m)
 #pragma unroll
-      for (int n = 0; n < kKeyTiles; ++n)
+      for (int n = 0; n < kPartTiles; ++n)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) logits_[m][n][i] = 0.0F;
+        for (int i = 0; i < 4; ++i) logits[m][n][i] = 0.0F;
     const std::uint32_t q_at = opaque(queries_.chunk(first_row_ + lane_ % 16, lane_ / 16));
     // A load brings 16-bit keys n and n + 8 with their two chunks, or a chunk of 32 8-bit keys.
     const std::uint32_t k_at =
-        opaque(Config::k8Bit ? tile.chunk(lane_, 0)
-                             : tile.chunk(lane_ % 8 + lane_ / 16 * 8, lane_ / 8 % 2));
+        opaque((Config::k8Bit ? tile.chunk(lane_, 0)
+                              : tile.chunk(lane_ % 8 + lane_ / 16 * 8, lane_ / 8 % 2)) +
+               part * kPartTiles * 8 * Config::kKRow);
 #pragma unroll
     for (int k = 0; k < Config::kDimQk / 16; ++k) {
       std::uint32_t q[kRowTiles][4];
@@ -124,192 +162,210 @@ class WideTile {
       for (int m = 0; m < kRowTiles; ++m)
         ptx::ldmatrix(q[m], queries_.advance(q_at, 2 * k) + m * 16 * Config::kQRow);
 #pragma unroll
-      for (int n = 0; n < kKeyTiles; n += Config::k8Bit ? 4 : 2) {
+      for (int n = 0; n < kPartTiles; n += kTilesALoad) {
         std::uint32_t b[4];
         ptx::ldmatrix(b, tile.advance(k_at, Config::k8Bit ? k : 2 * k) + n * 8 * Config::kKRow);
-        if constexpr (Config::k8Bit) {
-#pragma unroll
-          for (int j = 0; j < 4; ++j) {
-            const ptx::F16Pairs wide = widen<kFormat>(b[j]);
-#pragma unroll
-            for (int m = 0; m < kRowTiles; ++m)
-              multiply<kFormat>(logits_[m][n + j], q[m], wide.low, wide.high);
-          }
-        } else {
-#pragma unroll
-          for (int m = 0; m < kRowTiles; ++m) {
-            multiply<kFormat>(logits_[m][n], q[m], b[0], b[1]);
-            multiply<kFormat>(logits_[m][n + 1], q[m], b[2], b[3]);
-          }
-        }
+        multiply_load(logits, n, q, b);
       }
     }
   }
 
-  __device__ __forceinline__ void scale_keys(const float* scales) {
+  /// The products of one load of keys, from key tile n on.
+  __device__ __forceinline__ static void multiply_load(Logits& logits, int n,
+                                                       const std::uint32_t (&q)[kRowTiles][4],
+                                                       const std::uint32_t (&b)[4]) {
+    if constexpr (Config::k8Bit) {
 #pragma unroll
-    for (int n = 0; n < kKeyTiles; ++n) {
-      const float2 scale = *reinterpret_cast<const float2*>(scales + n * 8 + lane_ % 4 * 2);
+      for (int j = 0; j < 4; ++j) {
+        const ptx::F16Pairs wide = widen<kFormat>(b[j]);
 #pragma unroll
-      for (int m = 0; m < kRowTiles; ++m)
+        for (int m = 0; m < kRowTiles; ++m)
+          multiply<kFormat>(logits[m][n + j], q[m], wide.low, wide.high);
+      }
+    } else {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) logits_[m][n][i] *= i % 2 == 0 ? scale.x : scale.y;
+      for (int m = 0; m < kRowTiles; ++m) {
+        multiply<kFormat>(logits[m][n], q[m], b[0], b[1]);
+        multiply<kFormat>(logits[m][n + 1], q[m], b[2], b[3]);
+      }
     }
   }
 
-  /// Only a cap needs the scale before the exponential applies it.
-  __device__ __forceinline__ void scale_logits() {
-    if (args_.softcap == 0.0F) return;
+  /// Multiplies each key's column by its scale.
+  __device__ __forceinline__ void scale_keys(Logits& logits, std::uint32_t scales, int part) const {
+#pragma unroll
+    for (int n = 0; n < kPartTiles; ++n) {
+      const std::int64_t two =
+          ptx::load_shared_64(scales + ((part * kPartTiles + n) * 8 + lane_ % 4 * 2) * 4);
+      const float2 scale = make_float2(__uint_as_float(static_cast<std::uint32_t>(two)),
+                                       __uint_as_float(static_cast<std::uint32_t>(two >> 32)));
+#pragma unroll
+      for (int m = 0; m < kRowTiles; ++m)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) logits[m][n][i] *= i % 2 == 0 ? scale.x : scale.y;
+    }
+  }
+
+  __device__ __forceinline__ void cap(Logits& logits) const {
 #pragma unroll
     for (int m = 0; m < kRowTiles; ++m)
 #pragma unroll
-      for (int n = 0; n < kKeyTiles; ++n)
+      for (int n = 0; n < kPartTiles; ++n)
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-          logits_[m][n][i] = capped(logits_[m][n][i] * row_scale(m * 2 + i / 2), args_.softcap);
+          logits[m][n][i] = capped(logits[m][n][i] * row_scale(m * 2 + i / 2), args_.softcap);
   }
 
   __device__ __forceinline__ float row_scale(int r) const {
-    return Config::k8Bit ? row_scales_[row(r)] : scale_;
-  }
-  __device__ __forceinline__ float scale_of(int r) const {
-    return args_.softcap == 0.0F ? row_scale(r) : 1.0F;
+    return Config::k8Bit ? ptx::load_shared_float(row_scales_ + row(r) * 4) : scale_;
   }
 
-  __device__ __forceinline__ void mask(std::int32_t slot) {
-    Seen seen[kRowTiles * 2];
+  /// `slot` is the first key's.
+  __device__ __forceinline__ void mask(Logits& logits, std::int32_t slot) const {
+    Seen seen[kRows];
 #pragma unroll
-    for (int r = 0; r < kRowTiles * 2; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       const std::int32_t position = view_.position_of(args_, row(r));
       seen[r] = ItemView::seen_from(args_, position, position);
     }
 #pragma unroll
-    for (int n = 0; n < kKeyTiles; ++n)
+    for (int n = 0; n < kPartTiles; ++n)
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         const std::int32_t key = slot + n * 8 + lane_ % 4 * 2 + j;
         const bool there = key < view_.range.slot_end;
         const std::int32_t position = there ? view_.position_of_slot(args_, key) : 0;
 #pragma unroll
-        for (int r = 0; r < kRowTiles * 2; ++r)
+        for (int r = 0; r < kRows; ++r)
           if (!there || position < seen[r].first || position > seen[r].last)
-            logits_[r / 2][n][r % 2 * 2 + j] = -INFINITY;
+            logits[r / 2][n][r % 2 * 2 + j] = -INFINITY;
       }
   }
 
-  /// The lane's largest logit of its r-th row, in base 2.
-  __device__ __forceinline__ float largest(int r) const {
-    float value = logits_[r / 2][0][r % 2 * 2];
+  /// Turns the lane's r-th row into probabilities and adds them up.
+  __device__ __forceinline__ static void exponentials(Logits& logits, int r, float scale,
+                                                      float away, float& sum) {
 #pragma unroll
-    for (int n = 0; n < kKeyTiles; ++n)
-      value = fmaxf(value, fmaxf(logits_[r / 2][n][r % 2 * 2], logits_[r / 2][n][r % 2 * 2 + 1]));
-    return value * scale_of(r);
+    for (int n = 0; n < kPartTiles; ++n)
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        float& logit = logits[r / 2][n][r % 2 * 2 + j];
+        logit = ptx::exp2(fmaf(logit, scale, -away));
+        sum += logit;
+      }
   }
 
-  __device__ __forceinline__ void softmax() {
-    float top[kRowTiles * 2];
+  /// Rounds them for the second product: half as many registers.
+  __device__ __forceinline__ void pack_probabilities(const Logits& logits, int part) {
+#pragma unroll
+    for (int k = 0; k < kPartTiles / 2; ++k)
+#pragma unroll
+      for (int m = 0; m < kRowTiles; ++m)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          packed_[part * kPartTiles / 2 + k][m][i] = pack<kFormat>(
+              logits[m][2 * k + i / 2][i % 2 * 2], logits[m][2 * k + i / 2][i % 2 * 2 + 1]);
+  }
+
+  /// Moves the references up to the largest logits that the rows have seen, where those pass them
+  /// by far or rows have none. References are whole numbers, so that what there is of O, sums and
+  /// the tile's first parts is multiplied by powers of two.
+  __device__ __forceinline__ void raise_references(const Logits& logits, int part) {
+    float top[kRows];
     bool grows = false;
 #pragma unroll
-    for (int r = 0; r < kRowTiles * 2; ++r) {
-      top[r] = largest(r);
+    for (int r = 0; r < kRows; ++r) {
+      float value = -INFINITY;
+#pragma unroll
+      for (int n = 0; n < kPartTiles; ++n)
+        value = fmaxf(value, fmaxf(logits[r / 2][n][r % 2 * 2], logits[r / 2][n][r % 2 * 2 + 1]));
+      top[r] = value * (args_.softcap == 0.0F ? row_scale(r) : 1.0F);
       grows = grows || reference_of<kFormat>(top[r]) > reference_[r] + kSlackBits;
     }
-    if (__any_sync(~0U, grows)) rescale(top);
+    if (!__any_sync(~0U, grows)) return;
+    fresh_ = false;
 #pragma unroll
-    for (int r = 0; r < kRowTiles * 2; ++r) {
-      const float away = subtrahend(reference_[r]);
-      const float scale = scale_of(r);
-#pragma unroll
-      for (int n = 0; n < kKeyTiles; ++n)
-#pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          float& logit = logits_[r / 2][n][r % 2 * 2 + j];
-          logit = ptx::exp2(fmaf(logit, scale, -away));
-          sum_[r] += logit;
-        }
-    }
-  }
-
-  /// Moves the references up to the largest logits that the rows have seen.
-  __device__ __forceinline__ void rescale(const float (&top)[kRowTiles * 2]) {
-#pragma unroll
-    for (int r = 0; r < kRowTiles * 2; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       float now = top[r];
       now = fmaxf(now, __shfl_xor_sync(~0U, now, 1));
       now = fmaxf(now, __shfl_xor_sync(~0U, now, 2));
       now = fmaxf(reference_of<kFormat>(now), reference_[r]);
       const float factor = rescale_factor(reference_[r], now);
       reference_[r] = now;
+      fresh_ = fresh_ || now == -INFINITY;
       sum_[r] *= factor;
 #pragma unroll
       for (int n = 0; n < kDimTiles; ++n) {
         out_[r / 2][n][r % 2 * 2] *= factor;
         out_[r / 2][n][r % 2 * 2 + 1] *= factor;
       }
+#pragma unroll
+      for (int k = 0; k < part * kPartTiles / 2; ++k)
+#pragma unroll
+        for (int i = r % 2; i < 4; i += 2)
+          packed_[k][r / 2][i] = scale_packed<kFormat>(packed_[k][r / 2][i], factor);
     }
+    fresh_ = __any_sync(~0U, fresh_);
   }
 
   /// O += P V.
-  __device__ __forceinline__ void take_values(std::uint32_t values, const float* scales) {
-    if constexpr (kFormat == KvFormat::i8) scale_keys(scales);
+  __device__ __forceinline__ void take_values(std::uint32_t values) {
     const SharedTile<Config::kVRow> tile{values};
     const std::uint32_t v_at = opaque(tile.chunk(lane_ % 16, lane_ / 16));
 #pragma unroll
     for (int k = 0; k < kKeyTiles; k += 2) {
-      std::uint32_t p[kRowTiles][4];
 #pragma unroll
-      for (int m = 0; m < kRowTiles; ++m)
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          p[m][i] =
-              pack<kFormat>(logits_[m][k + i / 2][i % 2 * 2], logits_[m][k + i / 2][i % 2 * 2 + 1]);
-#pragma unroll
-      for (int n = 0; n < kDimTiles; n += Config::k8Bit ? 4 : 2) {
-        std::uint32_t b[4];  // chunk n and the next one, in halves of the sixteen keys
+      for (int n = 0; n < kDimTiles; n += kTilesALoad) {
+        std::uint32_t b[4];  // a chunk and the next one, in halves of the sixteen keys
         ptx::ldmatrix_transposed(
             b, tile.advance(v_at, Config::k8Bit ? n / 2 : n) + k * 8 * Config::kVRow);
-        if constexpr (Config::k8Bit) {
+        multiply_values(n, packed_[k / 2], b);
+      }
+    }
+  }
+
+  /// The products of one load of values, from dimension tile n on.
+  __device__ __forceinline__ void multiply_values(int n, const std::uint32_t (&p)[kRowTiles][4],
+                                                  const std::uint32_t (&b)[4]) {
+    if constexpr (Config::k8Bit) {
 #pragma unroll
-          for (int c = 0; c < 2; ++c) {
-            const ptx::F16Pairs first = widen<kFormat>(__byte_perm(b[2 * c], 0, 0x3120));
-            const ptx::F16Pairs second = widen<kFormat>(__byte_perm(b[2 * c + 1], 0, 0x3120));
+      for (int c = 0; c < 2; ++c) {
+        const ptx::F16Pairs first = widen<kFormat>(__byte_perm(b[2 * c], 0, 0x3120));
+        const ptx::F16Pairs second = widen<kFormat>(__byte_perm(b[2 * c + 1], 0, 0x3120));
 #pragma unroll
-            for (int m = 0; m < kRowTiles; ++m) {
-              multiply<kFormat>(out_[m][n + 2 * c], p[m], first.low, second.low);
-              multiply<kFormat>(out_[m][n + 2 * c + 1], p[m], first.high, second.high);
-            }
-          }
-        } else {
-#pragma unroll
-          for (int m = 0; m < kRowTiles; ++m) {
-            multiply<kFormat>(out_[m][n], p[m], b[0], b[1]);
-            multiply<kFormat>(out_[m][n + 1], p[m], b[2], b[3]);
-          }
+        for (int m = 0; m < kRowTiles; ++m) {
+          multiply<kFormat>(out_[m][n + 2 * c], p[m], first.low, second.low);
+          multiply<kFormat>(out_[m][n + 2 * c + 1], p[m], first.high, second.high);
         }
+      }
+    } else {
+#pragma unroll
+      for (int m = 0; m < kRowTiles; ++m) {
+        multiply<kFormat>(out_[m][n], p[m], b[0], b[1]);
+        multiply<kFormat>(out_[m][n + 1], p[m], b[2], b[3]);
       }
     }
   }
 
   __device__ __forceinline__ void finish() {
 #pragma unroll
-    for (int r = 0; r < kRowTiles * 2; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       float sum = sum_[r];
       sum += __shfl_xor_sync(~0U, sum, 1);
       sum += __shfl_xor_sync(~0U, sum, 2);
       if (row(r) >= view_.item.rows) continue;
-      const float factor = finish_row(args_, view_, row(r), reference_[r], sum, lane_ % 4 == 0);
+      const RowWriter writer(args_, view_, row(r),
+                             finish_row(args_, view_, row(r), reference_[r], sum, lane_ % 4 == 0));
       const int t = lane_ % 4;
       const int i = r % 2 * 2;
 #pragma unroll
       for (int n = 0; n < kDimTiles; n += Config::k8Bit ? 2 : 1) {
+        const auto& out = out_[r / 2];
         if constexpr (Config::k8Bit) {  // tiles n and n + 1 are even and odd dimensions
-          store_columns(args_, view_, row(r), n * 8 + 4 * t, factor, out_[r / 2][n][i],
-                        out_[r / 2][n + 1][i]);
-          store_columns(args_, view_, row(r), n * 8 + 4 * t + 2, factor, out_[r / 2][n][i + 1],
-                        out_[r / 2][n + 1][i + 1]);
+          writer.store(args_, n * 8 + 4 * t, out[n][i], out[n + 1][i]);
+          writer.store(args_, n * 8 + 4 * t + 2, out[n][i + 1], out[n + 1][i + 1]);
         } else {
-          store_columns(args_, view_, row(r), n * 8 + 2 * t, factor, out_[r / 2][n][i],
-                        out_[r / 2][n][i + 1]);
+          writer.store(args_, n * 8 + 2 * t, out[n][i], out[n][i + 1]);
         }
       }
     }
@@ -317,15 +373,16 @@ class WideTile {
 
   const StepArgs& args_;
   const ItemView& view_;
-  const float* row_scales_;  // in shared memory
-  int2& positions_;          // of this warp's first and last row, in shared memory
+  const std::uint32_t row_scales_;  // in shared memory
+  const std::uint32_t visible_;     // of this warp's rows, in shared memory
   const SharedTile<Config::kQRow> queries_;
   const int lane_;
   const int first_row_;  // of this warp, in the item
-  float scale_ = 1.0F;  // where rows have none of their own
-  float reference_[kRowTiles * 2];
-  float sum_[kRowTiles * 2];
-  float logits_[kRowTiles][kKeyTiles][4];  // then probabilities
+  bool fresh_ = true;    // a row of the warp has no reference yet
+  float scale_ = 1.0F;   // where rows have none of their own
+  float reference_[kRows];
+  float sum_[kRows];
+  std::uint32_t packed_[kKeyTiles / 2][kRowTiles][4];
   float out_[kRowTiles][kDimTiles][4];
 };
 

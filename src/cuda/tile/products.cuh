@@ -39,10 +39,25 @@ inline constexpr float kProbabilityBits = kFormat == KvFormat::bf16 ? 0.0F : 7.0
 /// By how much (in log2) a logit may pass the row's reference before sums are rescaled.
 inline constexpr float kSlackBits = 8.0F;
 
-/// The reference that follows from a row's largest logit (base 2).
+/// Probabilities that a lane adds up without having looked for the largest must not pass this: then
+/// none of them passes F16's range.
+inline constexpr float kMostOfLane = 32768.0F;
+
+/// The reference that follows from a row's largest logit (base 2): a whole number, so that sums are
+/// rescaled exactly.
 template <KvFormat kFormat>
 __device__ __forceinline__ float reference_of(float largest) {
-  return largest - kProbabilityBits<kFormat>;
+  return ceilf(largest) - kProbabilityBits<kFormat>;
+}
+
+/// Two probabilities, packed, times a power of two.
+template <KvFormat kFormat>
+__device__ __forceinline__ std::uint32_t scale_packed(std::uint32_t two, float factor) {
+  if constexpr (kFormat == KvFormat::bf16)
+    return pack<kFormat>(__uint_as_float(two << 16) * factor,
+                         __uint_as_float(two & 0xffff0000U) * factor);
+  const float2 both = __half22float2(*reinterpret_cast<const __half2*>(&two));
+  return pack<kFormat>(both.x * factor, both.y * factor);
 }
 
 /// What sums under `old` must be multiplied by under `now` >= old.
@@ -55,12 +70,12 @@ __device__ __forceinline__ float subtrahend(float reference) {
   return reference == -INFINITY ? 0.0F : reference;
 }
 
-/// c * tanh(x / c) in base 2, from x and c in base 2. The exponential keeps small results exact to
-/// a few units of c's last place, which the tanh instruction does not.
+/// c * tanh(x / c) in base 2, from x and c in base 2. By the exponential, whose error in a small
+/// result is a few units in c's last place; the tanh instruction's would be thousands.
 __device__ __forceinline__ float capped(float logit, float cap) {
   constexpr float kLog2E = 1.44269504F;
-  const float power = ptx::exp2(2.0F * kLog2E * logit / cap);
-  return cap - 2.0F * cap / (power + 1.0F);
+  const float power = ptx::exp2(logit * __fdividef(2.0F * kLog2E, cap));
+  return cap - __fdividef(2.0F * cap, power + 1.0F);
 }
 
 }  // namespace headwise::cuda::sm80

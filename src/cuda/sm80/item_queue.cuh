@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/ptx/cp_async.cuh"
+#include "cuda/ptx/shared.cuh"
+#include "cuda/sm80/step_args.h"
+
+namespace headwise::cuda::sm80 {
+
+/// Claims the next item of a schedule and starts copying it to shared memory, where a request
+/// without end (`rows` < 0) says that there is none. Called by one thread, while its block still
+/// writes the last item's results.
+__device__ __forceinline__ void claim_item(const StepArgs& args, WorkItem* shared) {
+  const auto index = static_cast<std::int32_t>(atomicAdd(args.next_item, 1U));
+  if (index >= *args.item_count) {
+    shared->rows = -1;
+    return;
+  }
+  const auto* from = reinterpret_cast<const char*>(args.items + index);
+  const std::uint32_t to = ptx::shared_address(shared);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) ptx::cp_async_16(to + i * 16, from + i * 16, 0);
+  ptx::cp_async_commit();
+}
+
+}  // namespace headwise::cuda::sm80
