@@ -24,10 +24,11 @@ __device__ __forceinline__ float4 weighted_sum(const float4* sums, std::int64_t 
 }
 
 /// The last block of a split to arrive merges its parts, in their order. `scratch` is shared memory
-/// of rows * parts floats, and `last` a flag there, which nothing else uses any more.
+/// of rows pointers and rows * parts floats, and `last` a flag there, which nothing else uses.
 template <int kThreads>
 __device__ void merge_parts_if_last(const StepArgs& args, const ItemView& view, float* scratch,
                                     volatile int* last) {
+  auto* targets = reinterpret_cast<char**>(scratch);
   const Split split = args.splits[view.item.split];
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -38,6 +39,7 @@ __device__ void merge_parts_if_last(const StepArgs& args, const ItemView& view, 
   __syncthreads();
   if (!*last) return;
 
+  scratch += 2 * view.item.rows;
   ItemView whole = view;
   whole.item.part_row = -1;
   const int rows = view.item.rows;
@@ -59,10 +61,11 @@ __device__ void merge_parts_if_last(const StepArgs& args, const ItemView& view, 
     }
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0U, sum, step);
-    const float factor = finish_row(args, whole, row, top, sum, lane == 0);
+    const RowTarget target = finish_row(args, whole, row, top, sum, lane == 0);
     __syncwarp();
     for (int part = lane; part < split.parts; part += 32)
-      scratch[row * split.parts + part] *= factor;
+      scratch[row * split.parts + part] *= target.factor;
+    if (lane == 0) targets[row] = target.to;
   }
   __syncthreads();
 
@@ -75,17 +78,16 @@ __device__ void merge_parts_if_last(const StepArgs& args, const ItemView& view, 
     const float* sums =
         args.part_sums + static_cast<std::int64_t>(split.part_row + row) * args.dim_v + dim;
     const std::int64_t to_next = static_cast<std::int64_t>(split.rows) * args.dim_v;
-    const RowWriter writer(args, whole, row, 1.0F);
     if (columns == 4) {
       const float4 total =
           weighted_sum(reinterpret_cast<const float4*>(sums), to_next / 4, weights, split.parts);
-      writer.store(args, dim, total.x, total.y);
-      writer.store(args, dim + 2, total.z, total.w);
+      store_pair(args, false, targets[row], dim, total.x, total.y);
+      store_pair(args, false, targets[row], dim + 2, total.z, total.w);
     } else {
       float total = 0.0F;
       for (int part = 0; part < split.parts; ++part)
         total += weights[part] * __ldcg(sums + part * to_next);
-      writer.store_one(args, dim, total);
+      store_one(targets[row], args.out_type, dim, total);
     }
   }
 }

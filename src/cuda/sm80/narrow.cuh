@@ -40,7 +40,7 @@ class NarrowTile {
     }
     pipeline.drain();
     if (threadIdx.x == 0) claim_item(args, &shared.next_work());
-    tile.finish(shared);
+    tile.finish(shared.scratch());
     if (view.item.part_row >= 0)
       merge_parts_if_last<Config::kThreads>(args, view, shared.scratch(), shared.last_flag());
   }
@@ -287,60 +287,29 @@ class NarrowTile {
   }
 
   /// Merges the warps' results and writes them.
-  __device__ __forceinline__ void finish(const SharedLayout<Config>& shared) {
-    float2* stats = shared.warp_stats();
+  __device__ __forceinline__ void finish(float* scratch) {
+    constexpr int kToNext = kRows * Config::kResultRow;  // floats from one key warp's rows
 #pragma unroll
     for (int c = 0; c < kColumnTiles * 2; ++c) {
       float sum = sum_[c];
 #pragma unroll
       for (int step = 4; step < 32; step *= 2) sum += __shfl_xor_sync(~0U, sum, step);
-      if (lane_ < 4 && dim_warp_ == 0)
-        stats[key_warp_ * kRows + row(c)] = make_float2(reference_[c], sum);
-    }
-    __syncthreads();
-    float* sums = shared.scratch();  // [key warps, rows, kDimV]
-#pragma unroll
-    for (int c = 0; c < kColumnTiles * 2; ++c) {
-      if (row(c) >= view_.item.rows) continue;
-      float top = -INFINITY;
-#pragma unroll
-      for (int w = 0; w < Config::kKeyWarps; ++w) top = fmaxf(top, stats[w * kRows + row(c)].x);
-      const float factor = reference_[c] == -INFINITY ? 1.0F : ptx::exp2(reference_[c] - top);
-      float* to = sums + (key_warp_ * kRows + row(c)) * Config::kDimV;
+      float* to = scratch + key_warp_ * kToNext + row(c) * Config::kResultRow;
+      if (lane_ < 4 && dim_warp_ == 0) {
+        to[Config::kDimV] = reference_[c];
+        to[Config::kDimV + 1] = sum;
+      }
 #pragma unroll
       for (int m = 0; m < kDimTiles; ++m)
 #pragma unroll
-        for (int h = 0; h < 2; ++h) to[dim(m, 2 * h)] = out_[m][c / 2][2 * h + c % 2] * factor;
+        for (int h = 0; h < 2; ++h) to[dim(m, 2 * h)] = out_[m][c / 2][2 * h + c % 2];
     }
     __syncthreads();
-    for (int r = threadIdx.x / 32; r < view_.item.rows; r += Config::kWarps)
-      write_row(r, sums, stats);
-  }
-
-  __device__ __forceinline__ void write_row(int r, const float* sums, const float2* stats) {
-    float top = -INFINITY;
-    float sum = 0.0F;
-#pragma unroll
-    for (int w = 0; w < Config::kKeyWarps; ++w) top = fmaxf(top, stats[w * kRows + r].x);
-#pragma unroll
-    for (int w = 0; w < Config::kKeyWarps; ++w) {
-      const float2 own = stats[w * kRows + r];
-      sum += own.y * (own.x == -INFINITY ? 1.0F : ptx::exp2(own.x - top));
-    }
-    const RowWriter writer(args_, view_, r, finish_row(args_, view_, r, top, sum, lane_ == 0));
-#pragma unroll
-    for (int i = 0; i < Config::kDimV / 64; ++i) {
-      const int at = 2 * (lane_ + 32 * i);
-      float2 total = make_float2(0.0F, 0.0F);
-#pragma unroll
-      for (int w = 0; w < Config::kKeyWarps; ++w) {
-        const float2 own =
-            *reinterpret_cast<const float2*>(sums + (w * kRows + r) * Config::kDimV + at);
-        total.x += own.x;
-        total.y += own.y;
-      }
-      writer.store(args_, at, total.x, total.y);
-    }
+    constexpr int kRowsAWarp = kRows / Config::kWarps;
+    const int first = threadIdx.x / 32 * kRowsAWarp;
+    write_rows<Config::kDimV, Config::kResultRow, Config::kKeyWarps>(
+        args_, view_, first, min(view_.item.rows - first, kRowsAWarp),
+        scratch + first * Config::kResultRow, kToNext, lane_);
   }
 
   const StepArgs& args_;

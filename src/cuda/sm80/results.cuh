@@ -40,76 +40,100 @@ __device__ __forceinline__ void store_lse(const StepArgs& args, const ItemView& 
   args.lse[token * args.lse_strides.token + view.head_of(args, row) * args.lse_strides.head] = lse;
 }
 
-/// Elements from out's first one to a row.
-__device__ __forceinline__ std::int64_t out_offset(const StepArgs& args, const ItemView& view,
-                                                   int row) {
+/// Where a row of O goes: to out, or to the sums of a part.
+struct RowTarget {
+  char* to;      ///< the row's first number, f32 for a part, else of out's type
+  float factor;  ///< of its sums
+};
+
+/// Writes a row's statistics, if asked to: of a part, or the LSE.
+__device__ inline RowTarget finish_row(const StepArgs& args, const ItemView& view, int row,
+                                       float reference, float sum, bool writes) {
+  if (view.item.part_row >= 0) {
+    const std::int64_t at = view.item.part_row + row;
+    if (writes) args.part_stats[at] = make_float2(reference, sum);
+    return {reinterpret_cast<char*>(args.part_sums + at * args.dim_v), 1.0F};
+  }
+  const int head = view.head_of(args, row);
+  const RowResult result = row_result(args, view, head, reference, sum);
+  if (writes) store_lse(args, view, row, result.lse);
   const std::int64_t token = view.item.first_token + view.token_of(args, row);
-  return token * args.out_strides.token + view.head_of(args, row) * args.out_strides.head;
+  const std::int64_t at = token * args.out_strides.token + head * args.out_strides.head;
+  return {static_cast<char*>(args.out) + at * (args.out_type == OutType::f32 ? 4 : 2),
+          result.factor};
 }
 
-__device__ __forceinline__ void store_one(const StepArgs& args, std::int64_t at, float value) {
-  if (args.out_type == OutType::f32)
-    static_cast<float*>(args.out)[at] = value;
+__device__ __forceinline__ void store_one(char* row, OutType type, int dim, float value) {
+  if (type == OutType::f32)
+    reinterpret_cast<float*>(row)[dim] = value;
   else
-    static_cast<std::uint16_t*>(args.out)[at] = static_cast<std::uint16_t>(
-        args.out_type == OutType::bf16 ? ptx::pack_bf16(value, 0.0F) : ptx::pack_f16(value, 0.0F));
+    reinterpret_cast<std::uint16_t*>(row)[dim] = static_cast<std::uint16_t>(
+        type == OutType::bf16 ? ptx::pack_bf16(value, 0.0F) : ptx::pack_f16(value, 0.0F));
 }
 
 /// Stores columns `dim` and dim + 1 of a row, as far as there are.
-__device__ __forceinline__ void store_pair(const StepArgs& args, std::int64_t row_offset, int dim,
+__device__ __forceinline__ void store_pair(const StepArgs& args, bool part, char* row, int dim,
                                            float first, float second) {
-  const std::int64_t at = row_offset + dim;
-  if (dim + 1 < args.dim_v && args.out_pairs) {
-    if (args.out_type == OutType::f32)
-      *reinterpret_cast<float2*>(static_cast<float*>(args.out) + at) = make_float2(first, second);
+  const OutType type = part ? OutType::f32 : args.out_type;
+  const bool pairs = part ? args.dim_v % 2 == 0 : args.out_pairs;
+  if (dim + 1 < args.dim_v && pairs) {
+    if (type == OutType::f32)
+      reinterpret_cast<float2*>(row)[dim / 2] = make_float2(first, second);
     else
-      *reinterpret_cast<std::uint32_t*>(static_cast<std::uint16_t*>(args.out) + at) =
-          args.out_type == OutType::bf16 ? ptx::pack_bf16(first, second)
-                                         : ptx::pack_f16(first, second);
+      reinterpret_cast<std::uint32_t*>(row)[dim / 2] =
+          type == OutType::bf16 ? ptx::pack_bf16(first, second) : ptx::pack_f16(first, second);
     return;
   }
-  if (dim < args.dim_v) store_one(args, at, first);
-  if (dim + 1 < args.dim_v) store_one(args, at + 1, second);
+  if (dim < args.dim_v) store_one(row, type, dim, first);
+  if (dim + 1 < args.dim_v) store_one(row, type, dim + 1, second);
 }
 
-/// Where a row's columns go: to out, times a factor, or as a part's sums.
-struct RowWriter {
-  float* part_sums;  ///< null: the row is done
-  std::int64_t out;  ///< elements from out's first one
-  float factor;
-
-  __device__ __forceinline__ RowWriter(const StepArgs& args, const ItemView& view, int row,
-                                       float row_factor)
-      : part_sums(nullptr), out(0), factor(row_factor) {
-    if (view.item.part_row < 0)
-      out = out_offset(args, view, row);
-    else
-      part_sums = args.part_sums + static_cast<std::int64_t>(view.item.part_row + row) * args.dim_v;
+/// Rows of results in shared memory, `kStride` floats apart: kDimV sums, then their reference and
+/// the sum of probabilities; kSources warps left them, `to_next` floats from one to the next.
+///
+/// Writes rows first_row ... first_row + count - 1 of an item, at most 32, from `rows`, where the
+/// first one's lie. One warp: first a lane for each row, then all lanes for each row.
+template <int kDimV, int kStride, int kSources>
+__device__ __forceinline__ void write_rows(const StepArgs& args, const ItemView& view,
+                                           int first_row, int count, float* rows, int to_next,
+                                           int lane) {
+  static_assert(kStride - kDimV >= 4 + kSources);
+  if (lane < count) {
+    float* own = rows + lane * kStride + kDimV;
+    float top = -INFINITY;
+#pragma unroll
+    for (int i = 0; i < kSources; ++i) top = fmaxf(top, own[i * to_next]);
+    float weight[kSources];
+    float sum = 0.0F;
+#pragma unroll
+    for (int i = 0; i < kSources; ++i) {
+      weight[i] = own[i * to_next] == -INFINITY ? 1.0F : ptx::exp2(own[i * to_next] - top);
+      sum += weight[i] * own[i * to_next + 1];
+    }
+    const RowTarget target = finish_row(args, view, first_row + lane, top, sum, true);
+    *reinterpret_cast<char**>(own) = target.to;
+#pragma unroll
+    for (int i = 0; i < kSources; ++i) own[4 + i] = weight[i] * target.factor;
   }
-
-  __device__ __forceinline__ void store_one(const StepArgs& args, int dim, float value) const {
-    sm80::store_one(args, out + dim, value * factor);
+  __syncwarp();
+  const bool part = view.item.part_row >= 0;
+#pragma unroll 2
+  for (int row = 0; row < count; ++row) {
+    const float* own = rows + row * kStride;
+    char* to = *reinterpret_cast<char* const*>(own + kDimV);
+#pragma unroll
+    for (int i = 0; i < kDimV / 64; ++i) {
+      const int dim = 2 * (lane + 32 * i);
+      float2 total = make_float2(0.0F, 0.0F);
+#pragma unroll
+      for (int j = 0; j < kSources; ++j) {
+        const float2 sums = *reinterpret_cast<const float2*>(own + j * to_next + dim);
+        total.x += own[kDimV + 4 + j] * sums.x;
+        total.y += own[kDimV + 4 + j] * sums.y;
+      }
+      store_pair(args, part, to, dim, total.x, total.y);
+    }
   }
-
-  /// Columns `dim` and dim + 1.
-  __device__ __forceinline__ void store(const StepArgs& args, int dim, float first,
-                                        float second) const {
-    if (part_sums == nullptr) return store_pair(args, out, dim, first * factor, second * factor);
-    if (dim < args.dim_v) __stcg(part_sums + dim, first);
-    if (dim + 1 < args.dim_v) __stcg(part_sums + dim + 1, second);
-  }
-};
-
-/// Writes a row's statistics: of a part, or the LSE. Returns what its sums are to be multiplied by.
-__device__ inline float finish_row(const StepArgs& args, const ItemView& view, int row,
-                                   float reference, float sum, bool writes) {
-  if (view.item.part_row >= 0) {
-    if (writes) __stcg(args.part_stats + view.item.part_row + row, make_float2(reference, sum));
-    return 1.0F;
-  }
-  const RowResult result = row_result(args, view, view.head_of(args, row), reference, sum);
-  if (writes) store_lse(args, view, row, result.lse);
-  return result.factor;
 }
 
 }  // namespace headwise::cuda::sm80

@@ -32,12 +32,8 @@ struct SharedLayout {
 
   // For what is seldom used.
 
-  /// Where K and V were, when they are done with.
-  __device__ float* scratch() const {
-    return reinterpret_cast<float*>(base + Config::kNarrowRows * Config::kQRow);
-  }
-  /// Narrow: [key warps, rows] reference and sum; behind the few row scales that it has.
-  __device__ float2* warp_stats() const { return at<float2>(64); }
+  /// Where q, K and V were, when they are done with.
+  __device__ float* scratch() const { return reinterpret_cast<float*>(base); }
   __device__ ItemView& view() const { return *at<ItemView>(kView); }
   __device__ Visible& visible_of(int warp) const { return at<Visible>(kVisible)[warp]; }
   __device__ WorkItem& next_work() const { return *at<WorkItem>(kNextWork); }
@@ -49,7 +45,7 @@ struct SharedLayout {
   static constexpr int kVisible = 832;
   static constexpr int kNextWork = 896;
   static_assert(sizeof(ItemView) <= kVisible - kView && sizeof(Visible) == 16 &&
-                Config::kKeyWarps * Config::kNarrowRows * 8 + 64 <= kView);
+                Config::kWideRows * 4 <= kView);
 
   template <class T>
   __device__ T* at(int offset) const {

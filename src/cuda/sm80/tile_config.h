@@ -33,7 +33,9 @@ struct TileConfig {
   // O takes kRowTiles * 16 * kDimV / 32 registers.
   static constexpr int kRowTiles = kDimV > 128 ? 1 : 2;  ///< m16 tiles a warp
   static constexpr int kWideRows = kWarps * kRowTiles * 16;
-  static constexpr int kWideKeys = kDimQk == 192 || (!k8Bit && kDimQk > 128) ? 32 : 64;
+  static constexpr int kWideKeys = kDimQk <= 64                                ? 128
+                                   : kDimQk == 192 || (!k8Bit && kDimQk > 128) ? 32
+                                                                               : 64;
   static constexpr int kWideSlots = kFormat == KvFormat::i8 && kDimQk == 256 ? 3 : 4;
 
   static constexpr int kNarrowRows = 16;
@@ -51,8 +53,7 @@ struct TileConfig {
 
   static constexpr int kWideRing = kWideSlots * slot_bytes(kWideKeys);
 
-  // Shared memory: q, the ring of K and V tiles, where the keys lie. A narrow item's warps meet in
-  // the ring.
+  // Shared memory: q, the ring of K and V tiles, where the keys lie. Results pass through it.
   static constexpr int kWideBytes =
       kWideRows * kQRow + kWideRing + key_rows_bytes(kWideKeys, kWideSlots);
   static constexpr int kNarrowRing =
@@ -60,6 +61,10 @@ struct TileConfig {
   static constexpr int kNarrowBytes =
       kNarrowRows * kQRow + kNarrowRing + key_rows_bytes(kNarrowKeys, kNarrowSlots);
   static constexpr int kTileBytes = std::max(kWideBytes, kNarrowBytes);
+  // A row of results on its way: sums, reference and their sum, and room against bank conflicts.
+  static constexpr int kResultRow = kDimV + 8;  ///< floats (results.cuh)
+  static_assert(kTileBytes >= kWideRows * kResultRow * 4 &&
+                kTileBytes >= kKeyWarps * kNarrowRows * kResultRow * 4);
   static constexpr int kStatsBytes = 1024;  ///< row scales of q, the warps' sums
   static constexpr int kSharedBytes = kTileBytes + kStatsBytes;
   static_assert(kSharedBytes <= 99 * 1024, "more than a block has on compute capability 8.6");

@@ -43,7 +43,7 @@ class WideTile {
     }
     pipeline.drain();
     if (threadIdx.x == 0) claim_item(args, &shared.next_work());
-    tile.finish();
+    tile.finish(shared.scratch());
     if (view.item.part_row >= 0)
       merge_parts_if_last<Config::kThreads>(args, view, shared.scratch(), shared.last_flag());
   }
@@ -347,28 +347,33 @@ class WideTile {
     }
   }
 
-  __device__ __forceinline__ void finish() {
+  /// Writes the warp's rows, by way of shared memory: registers hold eight rows' columns each.
+  __device__ __forceinline__ void finish(float* scratch) {
+    float* rows = scratch + first_row_ * Config::kResultRow;
+    const int t = lane_ % 4;
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       float sum = sum_[r];
       sum += __shfl_xor_sync(~0U, sum, 1);
       sum += __shfl_xor_sync(~0U, sum, 2);
-      if (row(r) >= view_.item.rows) continue;
-      const RowWriter writer(args_, view_, row(r),
-                             finish_row(args_, view_, row(r), reference_[r], sum, lane_ % 4 == 0));
-      const int t = lane_ % 4;
+      auto* to = reinterpret_cast<float2*>(rows + (r * 8 + lane_ / 4) * Config::kResultRow);
+      const auto& out = out_[r / 2];
       const int i = r % 2 * 2;
+      if (t == 0) to[Config::kDimV / 2] = make_float2(reference_[r], sum);
 #pragma unroll
       for (int n = 0; n < kDimTiles; n += Config::k8Bit ? 2 : 1) {
-        const auto& out = out_[r / 2];
         if constexpr (Config::k8Bit) {  // tiles n and n + 1 are even and odd dimensions
-          writer.store(args_, n * 8 + 4 * t, out[n][i], out[n + 1][i]);
-          writer.store(args_, n * 8 + 4 * t + 2, out[n][i + 1], out[n + 1][i + 1]);
+          to[n * 4 + 2 * t] = make_float2(out[n][i], out[n + 1][i]);
+          to[n * 4 + 2 * t + 1] = make_float2(out[n][i + 1], out[n + 1][i + 1]);
         } else {
-          writer.store(args_, n * 8 + 2 * t, out[n][i], out[n][i + 1]);
+          to[n * 4 + t] = make_float2(out[n][i], out[n][i + 1]);
         }
       }
     }
+    __syncwarp();
+    const int count = min(view_.item.rows - first_row_, kRowTiles * 16);
+    write_rows<Config::kDimV, Config::kResultRow, 1>(args_, view_, first_row_, count, rows, 0,
+                                                     lane_);
   }
 
   const StepArgs& args_;
