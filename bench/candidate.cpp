@@ -1,22 +1,30 @@
 #include "bench/candidate.h"
 
-#include <cstring>
-
 #include "bench/free_memory.h"
 #include "core/check.h"
 
 namespace headwise::bench {
 
+namespace {
+
+PlanOptions in_stream_of(Gpu* gpu, PlanOptions options) {
+  options.stream = gpu != nullptr ? gpu->stream() : nullptr;
+  return options;
+}
+
+}  // namespace
+
 Candidate::Candidate(const Backend& backend, const AttentionShape& shape, StepTensors& tensors,
                      const PlanOptions& options)
-    : tensors_(tensors), plan_(backend.plan(shape, tensors.step(), options)) {
-  const std::int64_t free = free_memory();
+    : tensors_(tensors),
+      plan_(backend.plan(shape, tensors.step(), in_stream_of(tensors.gpu(), options))) {
+  const std::int64_t free = free_memory(tensors.gpu());
   const std::int64_t needed = plan_->workspace_bytes();
   if (needed > free)
     throw Error(ErrorCode::not_possible,
                 concat("its workspace needs ", format_bytes(static_cast<double>(needed)), "; ",
                        format_bytes(static_cast<double>(free)), " are free"));
-  workspace_ = Buffer(needed);
+  workspace_ = TensorMemory(needed, tensors.gpu());
   for (int copy = 0; copy < tensors.copies(); ++copy) {
     bindings_.push_back(backend.bind(shape, tensors.kv(copy), KvLayout::paged));
     RunArgs args = tensors.args(copy);
@@ -34,9 +42,9 @@ void Candidate::run_next() {
 
 void Candidate::run_poisoned(int copy) {
   tensors_.poison(copy);
-  if (workspace_.size() > 0)
-    std::memset(workspace_.data(), 0xff, static_cast<std::size_t>(workspace_.size()));
+  workspace_.set_bytes(std::byte{0xff});
   plan_->run(args_[static_cast<std::size_t>(copy)]);
+  if (tensors_.gpu() != nullptr) tensors_.gpu()->wait();
 }
 
 }  // namespace headwise::bench

@@ -8,7 +8,8 @@
 
 namespace headwise::bench {
 
-/// A backend, planned and bound over a step's tensors, ready to be called again and again.
+/// A backend, planned and bound over a step's tensors, ready to be called again and again. On a GPU
+/// calls are launches in its stream.
 class Candidate {
  public:
   /// `tensors` must outlive it. Throws Error: what the backend cannot, or a workspace that does not
@@ -17,10 +18,11 @@ class Candidate {
             const PlanOptions& options);
 
   const Plan& plan() const { return *plan_; }
+  int copies() const { return static_cast<int>(args_.size()); }
 
   /// Runs the step over the next copy of the tensors.
   void run_next();
-  /// Poisons out of `copy`, and the workspace, and runs.
+  /// Poisons out of `copy`, and the workspace, and runs; waits for the result.
   void run_poisoned(int copy);
 
  private:
@@ -28,7 +30,7 @@ class Candidate {
   std::unique_ptr<Plan> plan_;
   std::vector<std::unique_ptr<KvBinding>> bindings_;  // [copies]
   std::vector<RunArgs> args_;                         // [copies]
-  Buffer workspace_;
+  TensorMemory workspace_;
   std::size_t next_ = 0;
 };
 

@@ -90,6 +90,14 @@ double run_reference(const AttentionShape& shape, StepTensors& tensors, int copy
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// The requests of `rows`, which are in order, each once.
+std::vector<std::int64_t> sampled_requests(const std::vector<SampledRow>& rows) {
+  std::vector<std::int64_t> requests;
+  for (const SampledRow& row : rows)
+    if (requests.empty() || requests.back() != row.request) requests.push_back(row.request);
+  return requests;
+}
+
 double sampled_flops(const AttentionShape& shape, const SampledStep& sampled) {
   std::vector<RequestLengths> requests;
   for (std::size_t i = 0; i < sampled.q_lens.size(); ++i)
@@ -124,13 +132,23 @@ std::vector<SampledRow> sample_rows(const AttentionShape& shape, const Workload&
 ExactRows::ExactRows(const AttentionShape& shape, const Workload& workload, StepTensors& tensors,
                      int copy, std::vector<SampledRow> rows, const Backend& reference, int threads)
     : shape_(shape), rows_(std::move(rows)), step_tokens_(workload.tokens()) {
-  SampledStep sampled(shape, workload, tensors, copy, rows_);
-  const double seconds = run_reference(shape, tensors, copy, sampled, reference, threads);
-  flops_per_s_ = sampled_flops(shape, sampled) / seconds;
-  exact_ = std::move(sampled.out);
+  if (tensors.gpu() == nullptr) {
+    compute(workload, tensors, copy, reference, threads);
+  } else {
+    StepTensors host = tensors.on_cpu(copy, sampled_requests(rows_));
+    compute(workload, host, 0, reference, threads);
+  }
   const std::vector<std::int64_t> first = first_tokens(workload);
   for (const SampledRow& row : rows_)
     tokens_.push_back(first[static_cast<std::size_t>(row.request)] + row.row);
+}
+
+void ExactRows::compute(const Workload& workload, StepTensors& tensors, int copy,
+                        const Backend& reference, int threads) {
+  SampledStep sampled(shape_, workload, tensors, copy, rows_);
+  const double seconds = run_reference(shape_, tensors, copy, sampled, reference, threads);
+  flops_per_s_ = sampled_flops(shape_, sampled) / seconds;
+  exact_ = std::move(sampled.out);
 }
 
 Verdict ExactRows::judge(const Outputs& outputs) const {

@@ -21,7 +21,7 @@ struct SampledRow {
 std::vector<SampledRow> sample_rows(const AttentionShape& shape, const Workload& workload,
                                     double flops, std::uint64_t seed);
 
-/// What somebody made of a step, poisoned with NaN before it was written.
+/// What somebody made of a step, poisoned with NaN before it was written; on the CPU.
 struct Outputs {
   const void* data = nullptr;  ///< [tokens, q_heads, head_dim_v]
   DType type = DType::f32;     ///< f32, f16 or bf16
@@ -34,7 +34,7 @@ struct Verdict {
   double error = 0.0;  ///< the largest of any request
 };
 
-/// Some rows of a step as `reference` makes them.
+/// Some rows of a step as `reference` makes them, on the CPU wherever the tensors are.
 class ExactRows {
  public:
   /// Of `copy` of the tensors.
@@ -48,6 +48,8 @@ class ExactRows {
   double reference_flops_per_s() const { return flops_per_s_; }  ///< for estimates
 
  private:
+  void compute(const Workload& workload, StepTensors& tensors, int copy, const Backend& reference,
+               int threads);
   Verdict compare(const Outputs& outputs) const;
 
   AttentionShape shape_;

@@ -22,6 +22,15 @@ void add_plan(const Plan& plan, Row& row) {
   row.kernel_row += (row.kernel_row.empty() ? "" : " + ") + plan.row();
 }
 
+std::string device_text(const BenchContext& context) {
+  const Device device = context.options.device;
+  if (context.gpu != nullptr)
+    return concat(context.machine.gpus[static_cast<std::size_t>(device.index)].name, ", ",
+                  to_string(device));
+  return concat(context.machine.cpu.name, ", ", context.threads,
+                context.threads == 1 ? " thread" : " threads");
+}
+
 }  // namespace
 
 Entry Contest::new_entry(const AttentionShape& shape) const {
@@ -30,15 +39,14 @@ Entry Contest::new_entry(const AttentionShape& shape) const {
   entry.work = attention_work(shape, workload.requests());
   Row& row = entry.row;
   row.suite = name_of(workload.suite);
-  row.device = concat(context_.machine.cpu.name, ", ", context_.threads,
-                      context_.threads == 1 ? " thread" : " threads");
+  row.device = device_text(context_);
   row.shape = to_string(shape);
   row.batch = static_cast<std::int64_t>(workload.q_lens.size());
   row.q_len = workload.longest_q();
   row.kv_len = workload.longest_kv();
   row.new_tokens = workload.tokens();
   row.lens = workload.lens;
-  row.protocol = name_of(context_.options.timing.protocol);
+  row.protocol = name_of(context_.protocol);
   return entry;
 }
 
@@ -59,6 +67,7 @@ Entry Contest::enter(const Setup& setup) {
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_possible) throw;
     entry.row.note = error.what();
+    if (context_.gpu != nullptr) context_.gpu->forget_failure();
   }
   if (!entry.row.note.empty()) entry.parts.clear();
   return entry;
@@ -69,11 +78,19 @@ std::string Contest::check(const Setup& setup, const Workload& step, StepTensors
                            Candidate& candidate) {
   context_.options.progress(concat(to_string(step), ": checking ", setup.backend.name()));
   const AttentionShape& shape = setup.shape.shape;
-  candidate.run_poisoned(0);
-  const Verdict verdict = exact_rows(shape, step, tensors)
-                              .judge({.data = tensors.out(0).data(),
-                                      .type = shape.out_type(),
-                                      .bound = output_bound(shape)});
+  Verdict verdict;
+  try {
+    candidate.run_poisoned(0);
+    verdict = exact_rows(shape, step, tensors)
+                  .judge({.data = tensors.fetch_out(0),
+                          .type = shape.out_type(),
+                          .bound = output_bound(shape)});
+  } catch (const Error& error) {
+    // It said that it can, and its kernels failed.
+    if (context_.gpu == nullptr) throw;
+    verdict.fault = concat("failed: ", error.what());
+    context_.gpu->forget_failure();
+  }
   context_.wrong = context_.wrong || !verdict.fault.empty();
   return verdict.fault;
 }
@@ -90,12 +107,20 @@ const ExactRows& Contest::exact_rows(const AttentionShape& shape, const Workload
   return *exact;
 }
 
-/// As many as the last cache level cannot hold.
-std::int64_t Contest::copies_of(std::int64_t bytes) const {
+/// As many as the last cache level cannot hold. On GPUs, of which some keep what was read before
+/// what is read next, K and V alone are four times as large, and 256 MiB.
+std::int64_t Contest::copies_of(const AttentionShape& shape, const Workload& step,
+                                int page_size) const {
   constexpr std::int64_t kMost = 4096;
-  const std::int64_t wanted = context_.options.rotate_bytes > 0
-                                  ? context_.options.rotate_bytes
-                                  : context_.machine.cpu.last_cache_bytes / 2 * 3;
+  constexpr std::int64_t kLeastOnGpu = 256LL << 20;
+  std::int64_t bytes = bytes_a_copy(shape, step, page_size);
+  std::int64_t wanted = context_.machine.cpu.last_cache_bytes / 2 * 3;
+  if (context_.gpu != nullptr) {
+    const auto ordinal = static_cast<std::size_t>(context_.options.device.index);
+    bytes = kv_bytes_a_copy(shape, step, page_size);
+    wanted = std::max(kLeastOnGpu, 4 * context_.machine.gpus[ordinal].l2_bytes);
+  }
+  if (context_.options.rotate_bytes > 0) wanted = context_.options.rotate_bytes;
   return std::clamp<std::int64_t>(wanted / bytes + 1, 1, kMost);
 }
 
@@ -105,15 +130,15 @@ StepTensors& Contest::tensors_for(const AttentionShape& shape, const Workload& s
       tensors_[concat(to_string(shape), " page ", page_size, " ", to_string(step))];
   if (tensors) return *tensors;
   const std::int64_t bytes = bytes_a_copy(shape, step, page_size);
-  const std::int64_t free = free_memory();
+  const std::int64_t free = free_memory(context_.gpu);
   if (bytes > free / 4 * 3)
     throw Error(ErrorCode::not_possible,
                 concat("q, K, V and out need ", format_bytes(static_cast<double>(bytes)), "; ",
                        format_bytes(static_cast<double>(free)), " are free"));
   const std::int64_t fitting = std::max<std::int64_t>(1, free / 4 / bytes);
-  const std::int64_t copies = std::min(copies_of(bytes), fitting);
+  const std::int64_t copies = std::min(copies_of(shape, step, page_size), fitting);
   tensors = std::make_unique<StepTensors>(shape, step, page_size, static_cast<int>(copies),
-                                          context_.options.workload.seed);
+                                          context_.options.workload.seed, context_.gpu);
   return *tensors;
 }
 
@@ -143,13 +168,15 @@ void Contest::prepare(Peer& peer, StepTensors& tensors, SharedTensors& shared, E
   const AttentionShape& shape = job_.shape.shape;
   context_.options.progress(concat(to_string(job_.workload), ": checking ", peer.name()));
   const std::int64_t bytes = bytes_a_copy(shape, job_.workload, tensors.page_size());
-  const std::int64_t copies = copies_of(bytes);
+  const std::int64_t copies = copies_of(shape, job_.workload, tensors.page_size());
   try {
-    if (const std::int64_t free = free_memory(); copies * bytes > free / 5 * 4)
+    if (const std::int64_t free = free_memory(context_.gpu); copies * bytes > free / 5 * 4)
       throw Error(ErrorCode::not_possible,
                   concat("its tensors need ", format_bytes(static_cast<double>(copies * bytes)),
                          "; ", format_bytes(static_cast<double>(free)), " are free"));
-    const PeerSetting setting = peer.prepare(shared, static_cast<int>(copies));
+    const PeerSetting setting =
+        peer.prepare(shared, {.copies = static_cast<int>(copies), .protocol = context_.protocol});
+    if (!setting.version.empty()) entry.row.backend += " " + setting.version;
     entry.row.kernel_row = setting.setting;
     entry.row.note = setting.note;
     const double bound = std::max(output_bound(shape), setting.bound.value_or(0.0));

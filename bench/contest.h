@@ -18,8 +18,11 @@ struct BenchContext {
   const Machine& machine;
   const Backend& reference;
   int threads = 1;
-  double reference_flops_per_s = 0.0;  ///< by the last check; 0: none yet
-  bool wrong = false;                  ///< somebody failed a check
+  Gpu* gpu = nullptr;                       ///< that the tensors are on; null: they are on the CPU
+  HardwareLimits limits;                    ///< by the probes
+  Protocol protocol = Protocol::sustained;  ///< of the job under way
+  double reference_flops_per_s = 0.0;       ///< by the last check; 0: none yet
+  bool wrong = false;                       ///< somebody failed a check
 };
 
 /// What a backend is to run in one call: steps of the job's requests, one after another.
@@ -47,7 +50,7 @@ class Contest {
   const ExactRows& exact_rows(const AttentionShape& shape, const Workload& step,
                               StepTensors& tensors);
   Entry new_entry(const AttentionShape& shape) const;
-  std::int64_t copies_of(std::int64_t bytes) const;
+  std::int64_t copies_of(const AttentionShape& shape, const Workload& step, int page_size) const;
 
   const Job& job_;
   BenchContext& context_;

@@ -41,12 +41,26 @@ double best_read(const HardwareLimits& limits, const std::vector<Entries>& all) 
   return best;
 }
 
+/// The run's limits, on a GPU with the peaks at the entry's clock.
+HardwareLimits limits_of(const BenchReport& report, const Entry& entry) {
+  HardwareLimits limits = report.best;
+  if (!report.device.gpu || entry.mhz.empty()) return limits;
+  const HardwareLimits at =
+      hardware_limits(*report.device.gpu, report.gpu_limits, median(entry.mhz));
+  limits.f32.peak = at.f32.peak;
+  limits.f16.peak = at.f16.peak;
+  limits.bf16.peak = at.bf16.peak;
+  limits.f8e4m3.peak = at.f8e4m3.peak;
+  return limits;
+}
+
 void fill_times(const HardwareLimits& limits, Entry& entry) {
   Row& row = entry.row;
   row.limit = name_of(
       time_bound(entry.work, limits.products(entry.shape.q_type).measured, limits.read_bytes_per_s)
           .limit());
   if (!entry.timed()) return;
+  if (!entry.mhz.empty()) row.sm_mhz = median(entry.mhz);
   const Samples& samples = entry.timing.samples;
   const double seconds = entry.seconds();
   row.ms = seconds * 1e3;
@@ -60,20 +74,21 @@ void fill_times(const HardwareLimits& limits, Entry& entry) {
   if (fraction.of_peak.value_or(0.0) > 1.0) add_note(row, "void: faster than the physical peak");
 }
 
-std::vector<Judged> judge_first(const Entries& entries, const MachineLimits& limits, double read) {
-  const Entry& first = entries.list.front();
-  GoalEvidence evidence{.fastest_peer_s = {}, .pytorch_s = {}, .time_ratio = {}};
-  if (first.timed()) {
-    evidence.seconds = first.seconds();
-    evidence.flops_per_s = first.work.flops / first.seconds();
-    evidence.bytes_per_s = first.work.bytes() / first.seconds();
+std::vector<Judged> judge_entry(const Entries& entries, const MachineLimits& limits, double read) {
+  const Entry& entry = entries.list[entries.judged];
+  GoalEvidence evidence{.fastest_peer_s = {}, .pytorch_s = {}, .flash2_s = {}, .time_ratio = {}};
+  if (entry.timed()) {
+    evidence.seconds = entry.seconds();
+    evidence.flops_per_s = entry.work.flops / entry.seconds();
+    evidence.bytes_per_s = entry.work.bytes() / entry.seconds();
     evidence.fastest_peer_s = fastest_peer(entries);
     evidence.pytorch_s = fastest_peer(entries, "pytorch");
-    evidence.time_ratio = first.time_ratio;
+    evidence.flash2_s = fastest_peer(entries, kFlash2);
+    evidence.time_ratio = entry.time_ratio;
     evidence.dot = limits.hardware().bf16.peak.value_or(0.0);
     evidence.fma = limits.f32_fma;
     evidence.read = read;
-    evidence.group = first.shape.group_size();
+    evidence.group = entry.shape.group_size();
   }
   return judge(*entries.goal, evidence);
 }
@@ -81,15 +96,15 @@ std::vector<Judged> judge_first(const Entries& entries, const MachineLimits& lim
 }  // namespace
 
 void fill_rows(std::vector<Entries>& all, BenchReport& report) {
-  report.best = report.limits.hardware();
+  report.best = report.probed();
   raise(report.best, all);
   const double read = best_read(report.best, all);
   for (Entries& entries : all) {
     const std::optional<double> peer = fastest_peer(entries);
     if (entries.goal != nullptr)
-      entries.list.front().row.goals = judge_first(entries, report.limits, read);
+      entries.list[entries.judged].row.goals = judge_entry(entries, report.limits, read);
     for (Entry& entry : entries.list) {
-      fill_times(report.best, entry);
+      fill_times(limits_of(report, entry), entry);
       if (peer && entry.timed()) entry.row.times_peer = *peer / entry.seconds();
       const Row& row = entry.row;
       if (row.ms || !row.note.empty() || !row.goals.empty())

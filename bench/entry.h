@@ -21,7 +21,9 @@ struct Entry {
   AttentionWork work;
   std::vector<std::unique_ptr<Candidate>> parts;  ///< of a backend, run one after another
   Peer* peer = nullptr;                           ///< that holds the step
+  bool failed = false;                            ///< while it was timed: its note says how
   Timing timing;
+  Samples mhz;                       ///< a GPU's clock, behind each turn
   std::optional<double> time_ratio;  ///< to what it is paired with in its job
 
   bool timed() const { return !timing.samples.empty(); }
@@ -31,7 +33,8 @@ struct Entry {
 /// The entries of one workload, the backend that it is about first.
 struct Entries {
   std::vector<Entry> list;
-  const Goal* goal = nullptr;  ///< of the first
+  const Goal* goal = nullptr;
+  std::size_t judged = 0;  ///< whose goal it is
 };
 
 /// Fills in the report's rows: times, rates, fractions of the best that any probe or peer of the

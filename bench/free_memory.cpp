@@ -8,6 +8,8 @@
 #include <limits>
 #include <string_view>
 
+#include "bench/gpu.h"
+
 namespace headwise::bench {
 namespace {
 
@@ -35,6 +37,8 @@ std::int64_t cgroup_available() {
 }  // namespace
 
 std::int64_t free_memory() { return std::min(system_available(), cgroup_available()); }
+
+std::int64_t free_memory(Gpu* gpu) { return gpu != nullptr ? gpu->free_bytes() : free_memory(); }
 
 std::string format_bytes(double bytes) {
   constexpr std::array<std::string_view, 4> kUnits{"KiB", "MiB", "GiB", "TiB"};

@@ -9,9 +9,10 @@ namespace {
 using enum Against;
 using enum Suite;
 
-constexpr std::array<std::string_view, 8> kNames{
-    "x fastest peer",         "x PyTorch",     "of dot",           "of FMA", "of read",
-    "of read or dot/2/group", "x BF16's time", "x its parts' time"};
+constexpr std::array<std::string_view, 10> kNames{
+    "x fastest peer", "x PyTorch",        "x FlashAttention-2",     "of dot",
+    "of FMA",         "of read",          "of read or dot/2/group", "x contiguous",
+    "x BF16's time",  "x its parts' time"};
 
 constexpr std::int64_t k(std::int64_t thousands) { return thousands * 1024; }
 
@@ -75,6 +76,8 @@ std::optional<double> measured(Against against, const GoalEvidence& evidence) {
       return over(evidence.fastest_peer_s, evidence.seconds);
     case pytorch:
       return over(evidence.pytorch_s, evidence.seconds);
+    case flash2:
+      return over(evidence.flash2_s, evidence.seconds);
     case dot:
       return over(evidence.flops_per_s, evidence.dot);
     case fma:
@@ -85,6 +88,8 @@ std::optional<double> measured(Against against, const GoalEvidence& evidence) {
       // A BF16 element of the cache, 2 bytes, meets 2 FLOP of each query head of its group.
       return over(evidence.bytes_per_s,
                   std::min(evidence.read, 0.5 * evidence.dot / evidence.group));
+    case contiguous:
+      return evidence.time_ratio ? std::optional(1.0 / *evidence.time_ratio) : std::nullopt;
     case Against::bf16:
     case parts:
       return evidence.time_ratio;
@@ -96,7 +101,8 @@ std::optional<double> measured(Against against, const GoalEvidence& evidence) {
 
 std::string_view name_of(Against against) { return kNames[static_cast<std::size_t>(against)]; }
 
-std::span<const Goal> goals_for(const Machine& machine, int threads) {
+std::span<const Goal> goals_for(const Machine& machine, int threads, DeviceType device) {
+  if (device == DeviceType::cuda) return gpu_goals();
   if (machine.cpu.amx_bf16 && threads >= 16) return kAmxGoals;
   return kVectorGoals;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/workload.h"
+#include "headwise/device.h"
 #include "headwise/machine.h"
 
 namespace headwise::bench {
@@ -15,13 +16,18 @@ namespace headwise::bench {
 enum class Against : std::uint8_t {
   fastest_peer,  ///< speed, in that of the run's fastest peer at this work
   pytorch,       ///< speed, in that of PyTorch
+  flash2,        ///< speed, in that of the peer kFlash2
   dot,           ///< FLOP/s, of the run's BF16 dot products in registers (of F32 FMA if faster)
   fma,           ///< FLOP/s, of the run's F32 multiply-adds in registers
   read,          ///< bytes/s, of the run's best read, whoever it was that read
   read_or_dot,   ///< bytes/s, of the lesser of read and half of what dot allows the group
+  contiguous,    ///< speed over pages of 16, in that over contiguous keys
   bf16,          ///< time, in that of BF16 KV at the same work
   parts,         ///< time, in that of the step's parts one after another
 };
+
+/// FlashAttention-2, as PyTorch has it on GPUs.
+inline constexpr std::string_view kFlash2 = "pytorch-fa2";
 
 std::string_view name_of(Against against);  ///< "x fastest peer"
 constexpr bool is_at_most(Against against) { return against >= Against::bf16; }
@@ -39,10 +45,14 @@ struct Goal {
   std::int64_t new_tokens = 1;  ///< of Suite::append
   std::int64_t batch = 1;
   Target targets[2];
+  const char* lens = "even";
+  std::int64_t prompts = 1;  ///< of Suite::mixed
 };
 
-/// The goals that are set for `machine` with so many threads.
-std::span<const Goal> goals_for(const Machine& machine, int threads);
+/// The goals that are set for `machine` with so many threads, or for its GPUs.
+std::span<const Goal> goals_for(const Machine& machine, int threads, DeviceType device);
+/// Those of GPUs.
+std::span<const Goal> gpu_goals();
 
 /// A target beside what was measured.
 struct Judged {
@@ -59,8 +69,8 @@ struct GoalEvidence {
   double seconds = 0.0;
   double flops_per_s = 0.0;
   double bytes_per_s = 0.0;
-  std::optional<double> fastest_peer_s, pytorch_s;
-  std::optional<double> time_ratio;  ///< to BF16 or to the parts
+  std::optional<double> fastest_peer_s, pytorch_s, flash2_s;
+  std::optional<double> time_ratio;  ///< to BF16, to the parts or to contiguous keys
   double dot = 0.0, fma = 0.0;       ///< FLOP/s of the run
   double read = 0.0;                 ///< bytes/s of the run
   int group = 1;                     ///< query heads a KV head

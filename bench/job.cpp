@@ -18,17 +18,21 @@ void add_goals(std::span<const Goal> goals, const BenchOptions& options, std::ve
     const WorkloadOptions workload{.contexts = {goal.context},
                                    .new_tokens = {goal.new_tokens},
                                    .batch = goal.batch,
-                                   .lens = {},
+                                   .prompts = goal.prompts,
+                                   .lens = parse_lens(goal.lens),
                                    .seed = options.workload.seed};
-    for (Workload& step : make_workloads(goal.suite, workload))
-      works.push_back({std::move(step), parse_shape_spec(goal.shape), &goal});
+    // A goal is about one step: of Suite::paged, the decode.
+    works.push_back({std::move(make_workloads(goal.suite, workload).front()),
+                     parse_shape_spec(goal.shape), &goal});
   }
 }
 
 }  // namespace
 
-Problem problem_of(const ShapeSpec& shape, const Workload& workload, const PlanOptions& options) {
+Problem problem_of(const ShapeSpec& shape, const Workload& workload, Device device,
+                   const PlanOptions& options) {
   StepBatch step = workload.lengths();
+  step.q.device = device;
   step.tables.page_size = shape.page_size > 0 ? shape.page_size : 16;
   step.out.dtype = shape.shape.out_type();
   return headwise::problem_of(shape.shape, step, options);
@@ -39,15 +43,17 @@ std::vector<Job> make_jobs(const BenchOptions& options, const Registry& registry
   std::vector<Work> works;
   for (const Suite suite : options.suites) {
     if (suite == Suite::goals)
-      add_goals(options.goals.empty() ? goals_for(machine, threads) : options.goals, options,
-                works);
+      add_goals(
+          options.goals.empty() ? goals_for(machine, threads, options.device.type) : options.goals,
+          options, works);
     for (Workload& workload : make_workloads(suite, options.workload))
       works.push_back({std::move(workload), options.shape});
   }
   std::vector<Job> jobs;
   std::set<std::string> said;
   for (Work& work : works) {
-    const Problem problem = problem_of(work.shape, work.workload, {.threads = threads});
+    const Problem problem =
+        problem_of(work.shape, work.workload, options.device, {.threads = threads});
     Choice choice = registry.choose(problem, machine, options.backend);
     const std::string line = log_line(choice, "0", problem.phase);
     if (said.insert(line).second) log(LogLevel::info, line);

@@ -15,7 +15,8 @@ struct Job {
 };
 
 /// The step that a backend would be asked about, for its lengths.
-Problem problem_of(const ShapeSpec& shape, const Workload& workload, const PlanOptions& options);
+Problem problem_of(const ShapeSpec& shape, const Workload& workload, Device device,
+                   const PlanOptions& options);
 
 /// All that `options` ask for. Logs each choice once. Throws Error where no backend can.
 std::vector<Job> make_jobs(const BenchOptions& options, const Registry& registry,

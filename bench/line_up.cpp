@@ -5,12 +5,16 @@
 namespace headwise::bench {
 namespace {
 
-constexpr std::string_view kStandard = "standard";
 constexpr double kLongestReference = 20.0;  // seconds that `reference` may take to be a row
+
+/// The backend that writes S and P out, of those for the run's device.
+std::string_view standard(const BenchContext& context) {
+  return context.gpu != nullptr ? "cuda-standard" : "standard";
+}
 
 /// Whether `reference` would be done with the job soon.
 bool reference_is_quick(const Job& job, const BenchContext& context) {
-  if (context.reference_flops_per_s <= 0.0) return false;
+  if (context.gpu != nullptr || context.reference_flops_per_s <= 0.0) return false;
   return attention_work(job.shape.shape, job.workload.requests()).flops <
          kLongestReference * context.reference_flops_per_s;
 }
@@ -21,15 +25,15 @@ std::vector<Entry> beside_standard(const Job& job, Contest& contest, const Bench
   const Backend& chosen = *job.choice.backend;
   std::vector<Entry> entries;
   entries.push_back(contest.enter({chosen, job.shape, {job.workload}}));
-  if (chosen.name() == kStandard && !job.choice.forced)
+  if (chosen.name() == standard(context) && !job.choice.forced)
     add_note(entries.front().row,
              entries.front().parts.empty() ? "" : "the chosen backend: no faster one can");
   if (job.choice.forced || job.goal != nullptr) return entries;
   for (const Backend* backend : context.registry.backends()) {
     if (backend == &chosen || context.options.stop()) continue;
-    const bool beside = chosen.name() == kStandard
+    const bool beside = chosen.name() == standard(context)
                             ? backend == &context.reference && reference_is_quick(job, context)
-                            : backend->name() == kStandard;
+                            : backend->name() == standard(context);
     if (beside) entries.push_back(contest.enter({*backend, job.shape, {job.workload}}));
   }
   return entries;
@@ -47,20 +51,21 @@ std::vector<Entry> over_pages(const Job& job, Contest& contest) {
   return entries;
 }
 
-/// The prompt's chunk and the decodes of a mixed step, apart.
+/// The prompts' chunks and the decodes of a mixed step, apart.
 Entry parts_of(const Job& job, Contest& contest) {
   const Workload& whole = job.workload;
-  return contest.enter(
-      {*job.choice.backend,
-       job.shape,
-       {requests_of(whole, 0, 1), requests_of(whole, 1, whole.q_lens.size() - 1)}});
+  return contest.enter({*job.choice.backend,
+                        job.shape,
+                        {requests_of(whole, 0, whole.prompts),
+                         requests_of(whole, whole.prompts, whole.q_lens.size() - whole.prompts)}});
 }
 
 /// The same with BF16 in the cache.
 Entry bf16_twin(const Job& job, Contest& contest, const BenchContext& context) {
   ShapeSpec twin = job.shape;
   twin.shape.kv_type = DType::bf16;
-  const Problem problem = problem_of(twin, job.workload, {.threads = context.threads});
+  const Problem problem =
+      problem_of(twin, job.workload, context.options.device, {.threads = context.threads});
   const Choice choice = context.registry.choose(problem, context.machine, context.options.backend);
   return contest.enter({*choice.backend, twin, {job.workload}});
 }
@@ -102,7 +107,7 @@ void compare(LineUp& line_up) {
       return;
     case Pairing::parts:
       if (entries.back().timed())
-        add_note(entries.back().row, "its parts: the chunk, then the decodes");
+        add_note(entries.back().row, "its parts: the prompts, then the decodes");
       return note_ratio(entries.front(), entries.back(), false, "its parts");
     case Pairing::bf16:
       return note_ratio(entries.front(), entries.back(), false, "BF16");

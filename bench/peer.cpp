@@ -74,15 +74,18 @@ Json Peer::ask(const Json& request, double extra_s) {
   return answer;
 }
 
-PeerSetting Peer::prepare(const SharedTensors& tensors, int copies) {
+PeerSetting Peer::prepare(const SharedTensors& tensors, const PeerRun& run) {
   if (hung_) fail("it gave no answer before");
   Json request = tensors.request();
   request["do"] = "prepare";
   request["threads"] = options_.threads;
-  request["copies"] = copies;
+  request["device"] = to_string(options_.device);
+  request["copies"] = run.copies;
+  request["protocol"] = name_of(run.protocol);
   request["memory_bytes"] = free_memory();
   const Json answer = ask(request);
-  PeerSetting setting{text_of(answer, "setting"), text_of(answer, "note"), {}};
+  PeerSetting setting{
+      text_of(answer, "version"), text_of(answer, "setting"), text_of(answer, "note"), {}};
   if (answer.contains("bound") && answer["bound"].is_number()) {
     setting.bound = answer["bound"].get<double>();
     if (!(*setting.bound <= kLoosestBound))
@@ -94,8 +97,11 @@ PeerSetting Peer::prepare(const SharedTensors& tensors, int copies) {
 void Peer::check() { ask({{"do", "check"}}); }
 
 Samples Peer::measure(const Turn& turn) {
-  const Json answer =
-      ask({{"do", "measure"}, {"untimed", turn.untimed}, {"seconds", turn.seconds}}, turn.seconds);
+  const Json answer = ask({{"do", "measure"},
+                           {"untimed", turn.untimed},
+                           {"warm_up_s", turn.warm_up_s},
+                           {"seconds", turn.seconds}},
+                          turn.warm_up_s + turn.seconds);
   Samples samples;
   if (answer.contains("seconds") && answer["seconds"].is_array())
     for (const Json& seconds : answer["seconds"])

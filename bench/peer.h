@@ -9,6 +9,7 @@
 #include "bench/peer_process.h"
 #include "bench/shared_tensors.h"
 #include "bench/timing.h"
+#include "headwise/device.h"
 
 namespace headwise::bench {
 
@@ -27,11 +28,19 @@ std::vector<PeerCommand> find_peers(const std::filesystem::path& folder);
 struct PeerOptions {
   int threads = 1;
   double timeout_s = 300.0;  ///< of one answer
+  Device device{};           ///< where it is to run
   std::function<bool()> stop = [] { return false; };
+};
+
+/// How a peer is to run a step.
+struct PeerRun {
+  int copies = 1;  ///< of the tensors, to be run in rotation
+  Protocol protocol = Protocol::sustained;
 };
 
 /// What a peer says of a step that it has taken.
 struct PeerSetting {
+  std::string version;          ///< of the library, where the peer's name does not have it
   std::string setting;          ///< the row that it runs, in its words
   std::string note;             ///< what it computes otherwise than the step says
   std::optional<double> bound;  ///< of its error where it is looser than the definition's
@@ -49,8 +58,8 @@ class Peer {
 
   const std::string& name() const { return command_.name; }
 
-  /// Lays out the tensors in `copies` copies. They may go afterwards, but for the outputs.
-  PeerSetting prepare(const SharedTensors& tensors, int copies);
+  /// Lays out the tensors its own way. They may go afterwards, but for the outputs.
+  PeerSetting prepare(const SharedTensors& tensors, const PeerRun& run);
   /// Runs what will be timed, over the first copy, and writes the outputs.
   void check();
   Samples measure(const Turn& turn);

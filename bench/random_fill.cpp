@@ -5,49 +5,39 @@
 #include <random>
 #include <vector>
 
+#include "bench/random_hash.h"
 #include "core/number_formats.h"
 
 namespace headwise::bench {
 namespace {
 
-constexpr std::size_t kSteps = 1 << 16;
 constexpr std::int64_t kWorthThreads = 1 << 16;  // elements
 
-/// Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators".
-std::uint64_t splitmix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
-/// Element i is one of the table's, picked by 16 bits of a hash of (seed, i / 4).
 template <class T>
-void fill_from(const std::vector<T>& table, T* data, std::int64_t count, std::uint64_t seed) {
+void fill_from(const T* table, T* data, std::int64_t first, std::int64_t count,
+               std::uint64_t seed) {
   const std::uint64_t start = splitmix(seed);
+  const std::int64_t end = first + count;
 #pragma omp parallel for schedule(static) if (count > kWorthThreads)
-  for (std::int64_t block = 0; block < (count + 3) / 4; ++block) {
-    const std::uint64_t bits = splitmix(start + static_cast<std::uint64_t>(block));
-    const std::int64_t end = std::min<std::int64_t>(4, count - block * 4);
-    for (std::int64_t i = 0; i < end; ++i)
-      data[block * 4 + i] = table[(bits >> (16 * i)) & 0xffffU];
+  for (std::int64_t block = first / 4; block < (end + 3) / 4; ++block) {
+    const std::uint64_t bits = random_bits(start, block);
+    const std::int64_t from = std::max(first, block * 4);
+    const std::int64_t to = std::min(end, block * 4 + 4);
+    for (std::int64_t i = from; i < to; ++i)
+      data[i - first] = table[(bits >> (16 * (i % 4))) & 0xffffU];
   }
 }
 
-template <class T>
-std::vector<T> normal_table(T (*convert)(float)) {
-  std::mt19937_64 random(1);
-  std::normal_distribution<float> normal;
-  std::vector<T> table(kSteps);
-  for (T& entry : table) entry = convert(normal(random));
-  return table;
-}
-
-/// normal_table, made once.
 template <class T, T (*convert)(float)>
-const std::vector<T>& normals() {
-  static const std::vector<T> table = normal_table<T>(convert);
-  return table;
+RandomTable normals() {
+  static const std::vector<T> table = [] {
+    std::mt19937_64 random(1);
+    std::normal_distribution<float> normal;
+    std::vector<T> entries(RandomTable::kEntries);
+    for (T& entry : entries) entry = convert(normal(random));
+    return entries;
+  }();
+  return {table.data(), sizeof(T)};
 }
 
 float to_float(float value) { return value; }
@@ -58,34 +48,47 @@ std::int8_t to_int8(float value) {
 
 }  // namespace
 
-void fill_normal(Buffer& buffer, DType type, std::int64_t count, std::uint64_t seed) {
-  if (count == 0) return;
-  const auto fill = [&]<class T>(const std::vector<T>& table) {
-    fill_from(table, buffer.as<T>(), count, seed);
-  };
+RandomTable normal_table(DType type) {
   switch (type) {
-    case DType::f32:
-      return fill(normals<float, to_float>());
     case DType::f16:
-      return fill(normals<std::uint16_t, float_to_f16>());
+      return normals<std::uint16_t, float_to_f16>();
     case DType::bf16:
-      return fill(normals<std::uint16_t, float_to_bf16>());
+      return normals<std::uint16_t, float_to_bf16>();
     case DType::f8e4m3:
-      return fill(normals<std::uint8_t, float_to_e4m3>());
+      return normals<std::uint8_t, float_to_e4m3>();
     case DType::i8:
-      return fill(normals<std::int8_t, to_int8>());
+      return normals<std::int8_t, to_int8>();
+    case DType::f32:
+      break;
   }
+  return normals<float, to_float>();
 }
 
-void fill_int8_scales(Buffer& buffer, std::int64_t count, std::uint64_t seed) {
-  if (count == 0) return;
+RandomTable int8_scale_table() {
   static const std::vector<float> table = [] {
-    std::vector<float> scales(kSteps);
-    for (std::size_t i = 0; i < kSteps; ++i)
-      scales[i] = (0.5F + static_cast<float>(i) / kSteps) / kInt8Units;
+    std::vector<float> scales(RandomTable::kEntries);
+    for (std::size_t i = 0; i < scales.size(); ++i)
+      scales[i] =
+          (0.5F + static_cast<float>(i) / static_cast<float>(RandomTable::kEntries)) / kInt8Units;
     return scales;
   }();
-  fill_from(table, buffer.as<float>(), count, seed);
+  return {table.data(), sizeof(float)};
+}
+
+void fill_random(void* data, const RandomTable& table, std::int64_t first, std::int64_t count,
+                 std::uint64_t seed) {
+  if (count == 0) return;
+  const auto fill = [&]<class T>(T* to) {
+    fill_from(static_cast<const T*>(table.entries), to, first, count, seed);
+  };
+  // Bits are moved, whatever they stand for.
+  if (table.element == 1) return fill(static_cast<std::uint8_t*>(data));
+  if (table.element == 2) return fill(static_cast<std::uint16_t*>(data));
+  fill(static_cast<std::uint32_t*>(data));
+}
+
+void fill_normal(Buffer& buffer, DType type, std::int64_t count, std::uint64_t seed) {
+  fill_random(buffer.data(), normal_table(type), 0, count, seed);
 }
 
 }  // namespace headwise::bench

@@ -31,6 +31,51 @@ Json to_json(const std::vector<Judged>& goals) {
   return list;
 }
 
+Json cpu_json(const DeviceInfo& device) {
+  return {{"name", device.name},
+          {"instruction_sets", device.instruction_sets},
+          {"threads", device.threads},
+          {"memory_bytes", device.memory_bytes}};
+}
+
+/// With the processor that the reference ran on.
+Json gpu_json(const DeviceInfo& device) {
+  const GpuInfo& gpu = *device.gpu;
+  return {{"name", gpu.name},
+          {"device", headwise::to_string(Device{DeviceType::cuda, device.ordinal})},
+          {"compute_capability", gpu.compute_capability},
+          {"multiprocessors", gpu.multiprocessors},
+          {"memory_bytes", gpu.memory_bytes},
+          {"l2_bytes", gpu.l2_bytes},
+          {"clock_mhz", gpu.clock_mhz},
+          {"driver", device.driver},
+          {"host", cpu_json(device)}};
+}
+
+Json to_json(const MachineLimits& limits) {
+  return {{"read_gbps", limits.read_bytes_per_s / 1e9},
+          {"f32_product_tflops", limits.f32_product / 1e12},
+          {"f32_fma_tflops", limits.f32_fma / 1e12},
+          {"bf16_product_tflops", tera(limits.bf16_product)},
+          {"bf16_dot_tflops", tera(limits.bf16_dot)}};
+}
+
+/// Peaks are at the clock of the products.
+Json gpu_limits_json(const BenchReport& report) {
+  const GpuLimits& limits = report.gpu_limits;
+  const HardwareLimits peaks = report.probed();
+  const std::optional<double>& read_peak = peaks.peak_read_bytes_per_s;
+  return {{"read_gbps", limits.read_bytes_per_s / 1e9},
+          {"copy_gbps", limits.copy_bytes_per_s / 1e9},
+          {"read_peak_gbps", read_peak ? Json(*read_peak / 1e9) : Json(nullptr)},
+          {"bf16_product_tflops", tera(limits.bf16_product)},
+          {"f16_product_tflops", tera(limits.f16_product)},
+          {"f32_product_tflops", tera(limits.f32_product)},
+          {"bf16_peak_tflops", tera(peaks.bf16.peak)},
+          {"f32_peak_tflops", tera(peaks.f32.peak)},
+          {"sm_mhz", limits.mhz}};
+}
+
 }  // namespace
 
 void add_note(Row& row, const std::string& clause) {
@@ -40,6 +85,10 @@ void add_note(Row& row, const std::string& clause) {
 bool BenchReport::is_void() const {
   return std::any_of(rows.begin(), rows.end(),
                      [](const Row& row) { return row.fraction_peak.value_or(0.0) > 1.0; });
+}
+
+HardwareLimits BenchReport::probed() const {
+  return device.gpu ? hardware_limits(*device.gpu, gpu_limits, gpu_limits.mhz) : limits.hardware();
 }
 
 Json to_json(const Row& row) {
@@ -71,20 +120,11 @@ Json to_json(const Row& row) {
 }
 
 Json to_json(const BenchReport& report) {
-  const MachineLimits& limits = report.limits;
+  const bool gpu = report.device.gpu.has_value();
   Json rows = Json::array();
   for (const Row& row : report.rows) rows.push_back(to_json(row));
-  return {{"device",
-           {{"name", report.device.name},
-            {"instruction_sets", report.device.instruction_sets},
-            {"threads", report.device.threads},
-            {"memory_bytes", report.device.memory_bytes}}},
-          {"limits",
-           {{"read_gbps", limits.read_bytes_per_s / 1e9},
-            {"f32_product_tflops", limits.f32_product / 1e12},
-            {"f32_fma_tflops", limits.f32_fma / 1e12},
-            {"bf16_product_tflops", tera(limits.bf16_product)},
-            {"bf16_dot_tflops", tera(limits.bf16_dot)}}},
+  return {{"device", gpu ? gpu_json(report.device) : cpu_json(report.device)},
+          {"limits", gpu ? gpu_limits_json(report) : to_json(report.limits)},
           {"rows", rows}};
 }
 

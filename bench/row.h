@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/goals.h"
+#include "bench/gpu_limits.h"
 #include "bench/probes.h"
 
 namespace headwise::bench {
@@ -26,7 +27,7 @@ struct Row {
   std::string lens;                  ///< even, zipf, one-long or a file
   std::optional<std::int64_t> page;  ///< tokens
   std::string protocol;
-  std::optional<double> sm_mhz;              ///< of a GPU
+  std::optional<double> sm_mhz;              ///< of a GPU, behind the timed calls
   std::optional<double> ms, ms_min, ms_max;  ///< median and range of one call; absent: not timed
   std::optional<double> tflops, gbps;        ///< by the median
   std::string limit;                         ///< "compute" or "bandwidth"
@@ -49,17 +50,23 @@ struct DeviceInfo {
   std::string instruction_sets;
   int threads = 0;
   std::int64_t memory_bytes = 0;
+  std::optional<GpuInfo> gpu;  ///< that the tensors were on; absent: they were on the CPU
+  int ordinal = 0;             ///< of the GPU
+  std::string driver;          ///< and CUDA's versions
 };
 
 struct BenchReport {
   DeviceInfo device;
-  MachineLimits limits;
-  HardwareLimits best;  ///< of probes and peers: what `fraction` is of
+  MachineLimits limits;  ///< of the CPU, where the tensors were there
+  GpuLimits gpu_limits;  ///< of the GPU
+  HardwareLimits best;   ///< of probes and peers: what `fraction` is of
   std::vector<Row> rows;
   bool wrong = false;        ///< a row failed its check
   bool interrupted = false;  ///< rows are missing or short
   /// A row passed a physical peak, so the run's probes or clock were disturbed.
   bool is_void() const;
+  /// What the probes found, of the device that the tensors were on.
+  HardwareLimits probed() const;
 };
 
 nlohmann::ordered_json to_json(const Row& row);

@@ -61,7 +61,7 @@ struct Cache {
 
 void refuse_what_no_peer_can(const AttentionShape& shape) {
   if (shape.q_type == DType::f8e4m3)
-    throw Error(ErrorCode::not_possible, "FP8 products: no peer has them on a CPU");
+    throw Error(ErrorCode::not_possible, "FP8 products: no peer is set up for them");
   if (shape.v_is_k_prefix)
     throw Error(ErrorCode::not_possible, "absorbed MLA: no peer is set up for it");
 }
@@ -96,10 +96,20 @@ SharedTensors::SharedTensors(const AttentionShape& shape, const Workload& worklo
     throw Error(ErrorCode::not_possible, concat("no memory to share: ", std::strerror(why)));
   }
   memory_ = static_cast<std::byte*>(memory);
+  if (tensors.gpu() == nullptr) {
+    take(shape, workload, tensors, k_start, v_start);
+  } else {
+    StepTensors host = tensors.on_cpu(0);
+    take(shape, workload, host, k_start, v_start);
+  }
+  describe(shape, workload, tensors.page_size(), k_start, v_start);
+}
+
+void SharedTensors::take(const AttentionShape& shape, const Workload& workload,
+                         StepTensors& tensors, std::int64_t k_start, std::int64_t v_start) {
   std::memcpy(memory_, tensors.q(0).data(), static_cast<std::size_t>(k_start));
   gather(shape, workload, tensors, true, memory_ + k_start);
   gather(shape, workload, tensors, false, memory_ + v_start);
-  describe(shape, workload, k_start, v_start);
 }
 
 SharedTensors::~SharedTensors() {
@@ -144,7 +154,7 @@ void SharedTensors::gather(const AttentionShape& shape, const Workload& workload
   }
 }
 
-void SharedTensors::describe(const AttentionShape& shape, const Workload& workload,
+void SharedTensors::describe(const AttentionShape& shape, const Workload& workload, int page_size,
                              std::int64_t k_start, std::int64_t v_start) {
   *request_ = {{"shape",
                 {{"q_heads", shape.q_heads},
@@ -160,6 +170,7 @@ void SharedTensors::describe(const AttentionShape& shape, const Workload& worklo
                  {"sinks", shape.sinks}}},
                {"q_lens", workload.q_lens},
                {"kv_lens", workload.kv_lens},
+               {"page_size", page_size},
                {"tensors",
                 {{"path", concat("/proc/", getpid(), "/fd/", file_)},
                  {"type", name_of(shape.q_type)},

@@ -16,8 +16,8 @@ namespace headwise::bench {
 /// head_dim_v].
 class SharedTensors {
  public:
-  /// Takes the first copy of `tensors`. Throws Error(not_possible): what no peer can, or memory
-  /// that is not free.
+  /// Takes the first copy of `tensors`, wherever they are. Throws Error(not_possible): what no peer
+  /// can, or memory that is not free.
   SharedTensors(const AttentionShape& shape, const Workload& workload, StepTensors& tensors);
   ~SharedTensors();
   SharedTensors(const SharedTensors&) = delete;
@@ -30,11 +30,13 @@ class SharedTensors {
   const float* out() const { return reinterpret_cast<const float*>(memory_ + out_start_); }
 
  private:
+  void take(const AttentionShape& shape, const Workload& workload, StepTensors& tensors,
+            std::int64_t k_start, std::int64_t v_start);
   /// K or V of a request's slots, out of their pages.
   void gather(const AttentionShape& shape, const Workload& workload, StepTensors& tensors,
               bool keys, std::byte* to);
-  void describe(const AttentionShape& shape, const Workload& workload, std::int64_t k_start,
-                std::int64_t v_start);
+  void describe(const AttentionShape& shape, const Workload& workload, int page_size,
+                std::int64_t k_start, std::int64_t v_start);
 
   int file_ = -1;
   std::byte* memory_ = nullptr;

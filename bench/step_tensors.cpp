@@ -1,7 +1,6 @@
 #include "bench/step_tensors.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <random>
 
@@ -36,8 +35,10 @@ struct Elements {
   }
 
   std::int64_t bytes(const AttentionShape& shape) const {
-    return q * size_of(shape.q_type) + out * size_of(shape.out_type()) +
-           (k + v) * size_of(shape.kv_type) + (k_scale + v_scale) * size_of(DType::f32);
+    return q * size_of(shape.q_type) + out * size_of(shape.out_type()) + kv_bytes(shape);
+  }
+  std::int64_t kv_bytes(const AttentionShape& shape) const {
+    return (k + v) * size_of(shape.kv_type) + (k_scale + v_scale) * size_of(DType::f32);
   }
 };
 
@@ -50,6 +51,15 @@ std::vector<float> scales(const AttentionShape& shape, float first) {
   return values;
 }
 
+/// The seeds of a copy's tensors follow this one.
+std::uint64_t first_seed(std::uint64_t seed, std::uint64_t copy) { return seed + 16 * copy; }
+
+std::vector<std::int64_t> all_of(std::size_t requests) {
+  std::vector<std::int64_t> all(requests);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
 }  // namespace
 
 std::int64_t bytes_a_copy(const AttentionShape& shape, const Workload& workload, int page_size) {
@@ -57,28 +67,68 @@ std::int64_t bytes_a_copy(const AttentionShape& shape, const Workload& workload,
   return Elements(shape, workload.tokens(), pages, page_size).bytes(shape);
 }
 
+std::int64_t kv_bytes_a_copy(const AttentionShape& shape, const Workload& workload, int page_size) {
+  const std::int64_t pages = pool_of(workload.kv_lens, page_size);
+  return Elements(shape, workload.tokens(), pages, page_size).kv_bytes(shape);
+}
+
 StepTensors::StepTensors(const AttentionShape& shape, const Workload& workload, int page_size,
-                         int copies, std::uint64_t seed)
+                         int copies, std::uint64_t seed, Gpu* gpu)
     : shape_(shape),
       q_lens_(workload.q_lens),
       kv_lens_(workload.kv_lens),
       tokens_(workload.tokens()),
       page_size_(page_size),
+      seed_(seed),
+      gpu_(gpu),
       pool_pages_(pool_of(workload.kv_lens, page_size)),
       q_scale_(scales(shape, 0.75F)),
       k_scale_(scales(shape, 1.25F)),
       v_scale_(scales(shape, 0.5F)),
       copies_(static_cast<std::size_t>(copies)) {
-  make_tables(seed);
+  make_tables();
   for (int head = 0; head < shape.q_heads; ++head)
     sinks_.push_back(static_cast<float>(head % 5) - 1.0F);
-  for (Copy& copy : copies_) fill(copy, seed);
+  for (std::size_t i = 0; i < copies_.size(); ++i) fill(copies_[i], i);
+  if (gpu_ != nullptr) place_on_gpu();
 }
 
-void StepTensors::make_tables(std::uint64_t seed) {
+StepTensors::StepTensors(const StepTensors& other, int copy, std::span<const std::int64_t> requests)
+    : shape_(other.shape_),
+      q_lens_(other.q_lens_),
+      kv_lens_(other.kv_lens_),
+      tokens_(other.tokens_),
+      page_size_(other.page_size_),
+      seed_(other.seed_),
+      columns_(other.columns_),
+      pages_(other.pages_.size(), -1),
+      sinks_(other.sinks_),
+      q_scale_(other.q_scale_),
+      k_scale_(other.k_scale_),
+      v_scale_(other.v_scale_),
+      copies_(1) {
+  std::vector<std::int32_t> kept;  // pages of the other's pool, in the order of this one's
+  for (const std::int64_t r : requests) {
+    const std::int64_t used = pages_of(kv_lens_[static_cast<std::size_t>(r)], page_size_);
+    for (std::int64_t i = 0; i < used; ++i) {
+      pages_[static_cast<std::size_t>(r * columns_ + i)] = static_cast<std::int32_t>(kept.size());
+      kept.push_back(other.table(r)[i]);
+    }
+  }
+  pool_pages_ = static_cast<std::int64_t>(kept.size());
+  fill_pages(kept, static_cast<std::uint64_t>(copy));
+}
+
+StepTensors StepTensors::on_cpu(int copy, std::span<const std::int64_t> requests) const {
+  return {*this, copy, requests};
+}
+
+StepTensors StepTensors::on_cpu(int copy) const { return on_cpu(copy, all_of(kv_lens_.size())); }
+
+void StepTensors::make_tables() {
   std::vector<std::int32_t> order(static_cast<std::size_t>(pool_pages_));
   std::iota(order.begin(), order.end(), 0);
-  std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
+  std::shuffle(order.begin(), order.end(), std::mt19937_64(seed_));
   columns_ = static_cast<std::int32_t>(
       pages_of(*std::max_element(kv_lens_.begin(), kv_lens_.end()), page_size_));
   // What is past a request's last page must not be read: no pool has such a page.
@@ -91,49 +141,87 @@ void StepTensors::make_tables(std::uint64_t seed) {
   }
 }
 
-void StepTensors::fill(Copy& copy, std::uint64_t seed) {
+void StepTensors::fill(Copy& copy, std::uint64_t index) {
   const Elements count(shape_, tokens_, pool_pages_, page_size_);
-  copy.q = Buffer(count.q * size_of(shape_.q_type));
-  copy.out = Buffer(count.out * size_of(shape_.out_type()));
-  copy.k = Buffer(count.k * size_of(shape_.kv_type));
-  copy.v = Buffer(count.v * size_of(shape_.kv_type));
-  copy.k_scale = Buffer(count.k_scale * size_of(DType::f32));
-  copy.v_scale = Buffer(count.v_scale * size_of(DType::f32));
-  std::memset(copy.out.data(), 0, static_cast<std::size_t>(copy.out.size()));
-  const auto index = static_cast<std::uint64_t>(&copy - copies_.data());
-  const std::uint64_t first = seed + 16 * index;
-  fill_normal(copy.q, shape_.q_type, count.q, first + 1);
-  fill_normal(copy.k, shape_.kv_type, count.k, first + 2);
-  fill_normal(copy.v, shape_.kv_type, count.v, first + 3);
-  fill_int8_scales(copy.k_scale, count.k_scale, first + 4);
-  fill_int8_scales(copy.v_scale, count.v_scale, first + 5);
+  copy.q = TensorMemory(count.q * size_of(shape_.q_type), gpu_);
+  copy.out = TensorMemory(count.out * size_of(shape_.out_type()), gpu_);
+  copy.k = TensorMemory(count.k * size_of(shape_.kv_type), gpu_);
+  copy.v = TensorMemory(count.v * size_of(shape_.kv_type), gpu_);
+  copy.k_scale = TensorMemory(count.k_scale * size_of(DType::f32), gpu_);
+  copy.v_scale = TensorMemory(count.v_scale * size_of(DType::f32), gpu_);
+  copy.out.set_bytes(std::byte{0});
+  const std::uint64_t first = first_seed(seed_, index);
+  copy.q.fill_random(normal_table(shape_.q_type), count.q, first + 1);
+  copy.k.fill_random(normal_table(shape_.kv_type), count.k, first + 2);
+  copy.v.fill_random(normal_table(shape_.kv_type), count.v, first + 3);
+  copy.k_scale.fill_random(int8_scale_table(), count.k_scale, first + 4);
+  copy.v_scale.fill_random(int8_scale_table(), count.v_scale, first + 5);
+}
+
+/// What fill() puts into `pages` of the copy `index`, one after another.
+void StepTensors::fill_pages(const std::vector<std::int32_t>& pages, std::uint64_t index) {
+  const Elements count(shape_, tokens_, pool_pages_, page_size_);
+  const std::uint64_t first = first_seed(seed_, index);
+  Copy& copy = copies_.front();
+  const auto make = [&](TensorMemory& memory, const RandomTable& table, std::int64_t elements,
+                        std::uint64_t seed) {
+    memory = TensorMemory(elements * table.element, nullptr);
+    if (elements == 0) return;
+    const std::int64_t each = elements / pool_pages_;
+#pragma omp parallel for schedule(static)
+    for (std::int64_t page = 0; page < pool_pages_; ++page)
+      bench::fill_random(memory.data() + page * each * table.element, table,
+                         pages[static_cast<std::size_t>(page)] * each, each, seed);
+  };
+  copy.q = TensorMemory(count.q * size_of(shape_.q_type), nullptr);
+  copy.q.fill_random(normal_table(shape_.q_type), count.q, first + 1);
+  make(copy.k, normal_table(shape_.kv_type), count.k, first + 2);
+  make(copy.v, normal_table(shape_.kv_type), count.v, first + 3);
+  make(copy.k_scale, int8_scale_table(), count.k_scale, first + 4);
+  make(copy.v_scale, int8_scale_table(), count.v_scale, first + 5);
+}
+
+void StepTensors::place_on_gpu() {
+  const auto place = [&](const auto& values) {
+    return on_gpu(*gpu_, values.data(),
+                  static_cast<std::int64_t>(values.size() * sizeof(values.front())));
+  };
+  placed_ = {.pages = place(pages_),
+             .sinks = place(sinks_),
+             .q_scale = place(q_scale_),
+             .k_scale = place(k_scale_),
+             .v_scale = place(v_scale_)};
 }
 
 StepBatch StepTensors::step() {
+  const Device device = gpu_ != nullptr ? gpu_->device() : Device{};
   StepBatch step;
   step.q = dense(static_cast<const void*>(q(0).data()), shape_.q_type,
-                 {tokens_, shape_.q_heads, shape_.head_dim_qk});
+                 {tokens_, shape_.q_heads, shape_.head_dim_qk}, device);
   step.out = dense(static_cast<void*>(copies_[0].out.data()), shape_.out_type(),
-                   {tokens_, shape_.q_heads, shape_.head_dim_v});
+                   {tokens_, shape_.q_heads, shape_.head_dim_v}, device);
   step.q_lens = q_lens_;
   step.kv_lens = kv_lens_;
   step.tables.page_size = page_size_;
   step.tables.pool_pages = pool_pages_;
   step.tables.columns = columns_;
-  step.tables.pages = pages_.data();
+  step.tables.pages =
+      gpu_ != nullptr ? static_cast<const std::int32_t*>(placed_.pages.get()) : pages_.data();
   step.tables.request_stride = columns_;
+  step.tables.device = device;
   return step;
 }
 
 KvView StepTensors::kv(int copy) const {
+  const Device device = gpu_ != nullptr ? gpu_->device() : Device{};
   const Copy& from = copies_[static_cast<std::size_t>(copy)];
-  const auto cache = [&](const Buffer& buffer, int head_dim) {
-    return dense(static_cast<const void*>(buffer.data()), shape_.kv_type,
-                 {pool_pages_, shape_.kv_heads, page_size_, head_dim});
+  const auto cache = [&](const TensorMemory& memory, int head_dim) {
+    return dense(static_cast<const void*>(memory.data()), shape_.kv_type,
+                 {pool_pages_, shape_.kv_heads, page_size_, head_dim}, device);
   };
-  const auto scale = [&](const Buffer& buffer) {
-    return dense(static_cast<const void*>(buffer.data()), DType::f32,
-                 {pool_pages_, shape_.kv_heads, page_size_});
+  const auto scale = [&](const TensorMemory& memory) {
+    return dense(static_cast<const void*>(memory.data()), DType::f32,
+                 {pool_pages_, shape_.kv_heads, page_size_}, device);
   };
   KvView view;
   view.k = cache(from.k, shape_.head_dim_qk);
@@ -145,11 +233,15 @@ KvView StepTensors::kv(int copy) const {
 
 RunArgs StepTensors::args(int copy) {
   Copy& from = copies_[static_cast<std::size_t>(copy)];
+  const auto where = [&](const std::vector<float>& host, const std::shared_ptr<void>& device) {
+    return gpu_ != nullptr ? static_cast<const float*>(device.get()) : host.data();
+  };
   RunArgs args;
-  args.sinks = shape_.sinks ? sinks_.data() : nullptr;
-  args.q_scale = q_scale_.data();
-  args.k_scale = k_scale_.data();
-  args.v_scale = v_scale_.data();
+  args.sinks = shape_.sinks ? where(sinks_, placed_.sinks) : nullptr;
+  args.q_scale = where(q_scale_, placed_.q_scale);
+  args.k_scale = where(k_scale_, placed_.k_scale);
+  args.v_scale = where(v_scale_, placed_.v_scale);
+  args.stream = gpu_ != nullptr ? gpu_->stream() : nullptr;
   args.q = from.q.data();
   args.out = from.out.data();
   return args;
@@ -160,9 +252,16 @@ const std::int32_t* StepTensors::table(std::int64_t request) const {
 }
 
 void StepTensors::poison(int copy) {
-  Buffer& out = copies_[static_cast<std::size_t>(copy)].out;
   // All bits set are a NaN in F32, F16 and BF16 alike.
-  std::memset(out.data(), 0xff, static_cast<std::size_t>(out.size()));
+  copies_[static_cast<std::size_t>(copy)].out.set_bytes(std::byte{0xff});
+}
+
+const void* StepTensors::fetch_out(int copy) {
+  const TensorMemory& there = out(copy);
+  if (gpu_ == nullptr) return there.data();
+  if (fetched_.size() != there.size()) fetched_ = Buffer(there.size());
+  gpu_->copy_to_host(fetched_.data(), there.data(), there.size());
+  return fetched_.data();
 }
 
 }  // namespace headwise::bench

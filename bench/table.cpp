@@ -28,7 +28,7 @@ std::string milliseconds(const std::optional<double>& value) {
   return fmt::format("{:.{}f}", *value, *value < 10.0 ? 3 : *value < 100.0 ? 2 : 1);
 }
 
-constexpr std::array<Column, 18> kColumns{{
+constexpr std::array<Column, 19> kColumns{{
     {"suite", false, [](const Row& r) { return r.suite; }},
     {"batch", true, [](const Row& r) { return fmt::format("{}", r.batch); }},
     {"q_len", true, [](const Row& r) { return fmt::format("{}", r.q_len); }},
@@ -43,6 +43,7 @@ constexpr std::array<Column, 18> kColumns{{
     {"TFLOP/s", true, [](const Row& r) { return number(r.tflops, 3); }},
     {"GB/s", true, [](const Row& r) { return number(r.gbps, 1); }},
     {"x peer", true, [](const Row& r) { return number(r.times_peer, 2); }, true},
+    {"SM MHz", true, [](const Row& r) { return number(r.sm_mhz, 0); }, true},
     {"limit", false, [](const Row& r) { return r.limit; }},
     {"fraction", true, [](const Row& r) { return number(r.fraction, 2); }},
     {"of peak", true, [](const Row& r) { return number(r.fraction_peak, 2); }},
@@ -51,6 +52,31 @@ constexpr std::array<Column, 18> kColumns{{
        return r.workspace_bytes ? format_bytes(static_cast<double>(*r.workspace_bytes)) : "-";
      }},
 }};
+
+std::string format_device(const DeviceInfo& device) {
+  const std::string cpu =
+      fmt::format("{} ({}), {} threads", device.name, device.instruction_sets, device.threads);
+  if (!device.gpu) return "device: " + cpu;
+  return fmt::format("device: {}, {}; driver {}\nhost: {}",
+                     to_string(Device{DeviceType::cuda, device.ordinal}), to_string(*device.gpu),
+                     device.driver, cpu);
+}
+
+std::string tera(const std::optional<double>& flops) {
+  return flops ? fmt::format("{:.1f}", *flops / 1e12) : "-";
+}
+
+std::string format_gpu_limits(const BenchReport& report) {
+  const GpuLimits& limits = report.gpu_limits;
+  const HardwareLimits peaks = report.probed();
+  const double read_peak = peaks.peak_read_bytes_per_s.value_or(0.0);
+  return fmt::format(
+      "limits: read {:.0f} GB/s of {:.0f}, copy {:.0f}; products BF16 {} of {}, F16 {}, F32 {} "
+      "TFLOP/s; at {:.0f} MHz",
+      limits.read_bytes_per_s / 1e9, read_peak / 1e9, limits.copy_bytes_per_s / 1e9,
+      tera(limits.bf16_product), tera(peaks.bf16.peak), tera(limits.f16_product),
+      tera(limits.f32_product), limits.mhz);
+}
 
 std::string format_limits(const MachineLimits& limits) {
   std::string text =
@@ -109,13 +135,14 @@ bool any_of(const std::vector<Row>& rows, bool (*is)(const Row&)) {
   return std::any_of(rows.begin(), rows.end(), is);
 }
 
-bool shapes_differ(const std::vector<Row>& rows) {
+bool differ(const std::vector<Row>& rows, std::string Row::*field) {
   return std::any_of(rows.begin(), rows.end(),
-                     [&](const Row& row) { return row.shape != rows.front().shape; });
+                     [&](const Row& row) { return row.*field != rows.front().*field; });
 }
 
 std::string format_rows(const std::vector<Row>& rows) {
-  const bool with_shape = shapes_differ(rows);
+  const bool with_shape = differ(rows, &Row::shape);
+  const bool with_protocol = differ(rows, &Row::protocol);
   std::vector<const Column*> columns;
   std::vector<std::pair<std::string, bool>> heads;
   for (const Column& column : kColumns) {
@@ -125,12 +152,14 @@ std::string format_rows(const std::vector<Row>& rows) {
     heads.emplace_back(column.head, column.right);
   }
   if (with_shape) heads.insert(heads.begin(), {"shape", false});
+  if (with_protocol) heads.emplace_back("protocol", false);
   heads.emplace_back("note", false);
   Grid grid(std::move(heads));
   for (const Row& row : rows) {
     std::vector<std::string> cells;
     if (with_shape) cells.push_back(row.shape);
     for (const Column* column : columns) cells.push_back(column->cell(row));
+    if (with_protocol) cells.push_back(row.protocol);
     cells.push_back(row.note);
     grid.add(std::move(cells));
   }
@@ -143,6 +172,7 @@ std::string format_goals(const std::vector<Row>& rows) {
              {"batch", true},
              {"q_len", true},
              {"kv_len", true},
+             {"lens", false},
              {"measured", true},
              {"wanted", true},
              {"", false},
@@ -150,7 +180,7 @@ std::string format_goals(const std::vector<Row>& rows) {
   for (const Row& row : rows)
     for (const Judged& goal : row.goals)
       grid.add({row.suite, row.shape, fmt::format("{}", row.batch), fmt::format("{}", row.q_len),
-                fmt::format("{}", row.kv_len), number(goal.measured, 2),
+                fmt::format("{}", row.kv_len), row.lens, number(goal.measured, 2),
                 fmt::format("{} {:.2f}", goal.at_most ? "<=" : ">=", goal.bound), goal.what,
                 !goal.met()   ? "not measured"
                 : *goal.met() ? "yes"
@@ -161,15 +191,16 @@ std::string format_goals(const std::vector<Row>& rows) {
 }  // namespace
 
 std::string format_table(const BenchReport& report) {
-  const DeviceInfo& device = report.device;
   const std::vector<Row>& rows = report.rows;
   std::string text =
-      fmt::format("device: {} ({}), {} threads\n{}\n", device.name, device.instruction_sets,
-                  device.threads, format_limits(report.limits));
+      fmt::format("{}\n{}\n", format_device(report.device),
+                  report.device.gpu ? format_gpu_limits(report) : format_limits(report.limits));
   if (rows.empty()) return text;
   if (any_of(rows, [](const Row& row) { return row.peer; })) text += format_best(report.best);
-  text += shapes_differ(rows) ? "" : fmt::format("shape: {}; ", rows.front().shape);
-  text += fmt::format("protocol: {}\n\n{}", rows.front().protocol, format_rows(rows));
+  if (!differ(rows, &Row::shape)) text += fmt::format("shape: {}; ", rows.front().shape);
+  text += differ(rows, &Row::protocol) ? "protocol: that of each row"
+                                       : fmt::format("protocol: {}", rows.front().protocol);
+  text += fmt::format("\n\n{}", format_rows(rows));
   if (any_of(rows, [](const Row& row) { return !row.goals.empty(); }))
     text += fmt::format("\n{}", format_goals(rows));
   return text;

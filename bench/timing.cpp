@@ -13,7 +13,6 @@ namespace headwise::bench {
 namespace {
 
 constexpr std::array<std::string_view, 3> kProtocols{"sustained", "burst", "graph"};
-constexpr double kRoundSeconds = 0.1;   // of one call's turn in a round
 constexpr double kRestSeconds = 0.025;  // of Protocol::burst
 
 double time_of(const std::function<void()>& call) {
@@ -56,8 +55,9 @@ struct Contestant {
 
 /// Where calls are short, the one before has left its own data in the caches; long ones do not
 /// notice.
-Turn sustained_turn(double expected_s) {
-  return {.untimed = expected_s < kRoundSeconds ? 1 : 0, .seconds = kRoundSeconds};
+Turn sustained_turn(const TimingOptions& options, double expected_s) {
+  const bool cold = options.turn_warm_up_s == 0.0 && expected_s < options.turn_s;
+  return {.untimed = cold ? 1 : 0, .seconds = options.turn_s, .warm_up_s = options.turn_warm_up_s};
 }
 
 void rest(double seconds) {
@@ -65,6 +65,14 @@ void rest(double seconds) {
 }
 
 }  // namespace
+
+TimingOptions gpu_timing() {
+  return {.warm_up_s = 0.0,
+          .measure_s = 0.45,
+          .least_calls = 3,
+          .turn_s = 0.15,
+          .turn_warm_up_s = 0.06};
+}
 
 std::string_view name_of(Protocol protocol) {
   return kProtocols[static_cast<std::size_t>(protocol)];
@@ -87,6 +95,7 @@ double median(Samples samples) {
 TurnCall in_turns(std::function<void()> call, std::function<bool()> stop) {
   return [call = std::move(call), stop = std::move(stop)](const Turn& turn) {
     for (int i = 0; i < turn.untimed; ++i) call();
+    for (double spent = 0.0; spent < turn.warm_up_s && !stop();) spent += time_of(call);
     Samples samples{time_of(call)};
     for (double total = samples.front(); total < turn.seconds && !stop(); total += samples.back())
       samples.push_back(time_of(call));
@@ -103,10 +112,7 @@ double paired_ratio(const Timing& timing, const Timing& base) {
 
 std::vector<Timing> time_calls(std::span<const TurnCall> calls, const TimingOptions& options,
                                const std::function<bool()>& stop) {
-  if (options.protocol == Protocol::graph)
-    throw Error(ErrorCode::not_possible,
-                "protocol graph replays CUDA graphs; on the CPU there are sustained and burst");
-  const bool sustained = options.protocol == Protocol::sustained;
+  const bool sustained = options.protocol != Protocol::burst;
   std::vector<Contestant> contestants;
   for (const TurnCall& call : calls) contestants.push_back({.call = call, .timing = {}});
   const auto each = [&](const auto& act) {
@@ -124,7 +130,8 @@ std::vector<Timing> time_calls(std::span<const TurnCall> calls, const TimingOpti
   if (sustained) each([&](Contestant& one) { one.warm_up(options.warm_up_s); });
   while (!done() && !stop())
     each([&](Contestant& one) {
-      one.take(sustained ? sustained_turn(one.expected_s) : Turn{.untimed = 1, .seconds = 0.0});
+      one.take(sustained ? sustained_turn(options, one.expected_s)
+                         : Turn{.untimed = 1, .seconds = 0.0});
     });
   std::vector<Timing> timings;
   for (Contestant& one : contestants) timings.push_back(std::move(one.timing));

@@ -20,12 +20,19 @@ Protocol parse_protocol(std::string_view name);
 
 struct TimingOptions {
   Protocol protocol = Protocol::sustained;
-  double warm_up_s = 0.2;  ///< each call; one call at least
+  double warm_up_s = 0.2;  ///< each call, once; one call at least
   double measure_s = 1.0;  ///< of timed calls each, at least
   int least_calls = 5;     ///< timed, each, unless they take ten times `measure_s`
   int least_rounds = 1;    ///< the same, of turns: for ratios of what alternates
   double rest_s = 0.0;     ///< before each turn, for threads of other processes that still spin
+  double turn_s = 0.1;     ///< of one call's turn in a round
+  double turn_warm_up_s = 0.0;  ///< untimed, first in each turn: for clocks that follow the load
 };
+
+/// For GPUs: rounds of 60 ms back to back, then 150 ms of timed calls.
+TimingOptions gpu_timing();
+/// Bursts of a GPU that a median is of, at least.
+inline constexpr int kGpuBursts = 7;
 
 /// The seconds that each timed run of one call took; empty where it was stopped before the first.
 using Samples = std::vector<double>;
@@ -33,8 +40,9 @@ double median(Samples samples);  ///< of at least one
 
 /// What one call has to do when it is its turn.
 struct Turn {
-  int untimed = 0;       ///< runs, first
-  double seconds = 0.0;  ///< of timed runs, at least; one run at least
+  int untimed = 0;         ///< runs, first
+  double seconds = 0.0;    ///< of timed runs, at least; one run at least
+  double warm_up_s = 0.0;  ///< of further untimed runs, before the timed ones; about
 };
 /// Runs as the turn says, and returns the seconds of each timed run; none where it cannot go on,
 /// and then it is not asked again.
@@ -53,7 +61,7 @@ struct Timing {
 double paired_ratio(const Timing& timing, const Timing& base);
 
 /// Times `calls` in alternating rounds, so that a disturbance meets them all alike. `stop` is asked
-/// between turns. Throws Error(not_possible) for Protocol::graph: the CPU has no graphs.
+/// between turns. Protocol::graph is a matter of the calls: their turns are those of `sustained`.
 std::vector<Timing> time_calls(std::span<const TurnCall> calls, const TimingOptions& options,
                                const std::function<bool()>& stop);
 

@@ -25,16 +25,18 @@ void add(Workload& workload, std::int64_t q_len, std::int64_t kv_len) {
   workload.kv_lens.push_back(length(kv_len));
 }
 
-Workload make_workload(Suite suite, const Lens& lens, const std::vector<std::int64_t>& contexts,
-                       std::int64_t new_tokens, bool prompts) {
-  Workload workload{.suite = suite, .lens = lens.name, .q_lens = {}, .kv_lens = {}};
+Workload make_workload(Suite suite, const WorkloadOptions& options,
+                       const std::vector<std::int64_t>& contexts, std::int64_t new_tokens,
+                       bool prompt_each) {
+  Workload workload{.suite = suite, .lens = options.lens.name, .q_lens = {}, .kv_lens = {}};
   if (suite == Suite::mixed) {
     const std::int64_t longest = *std::max_element(contexts.begin(), contexts.end());
     const std::int64_t chunk = std::min(kMixedChunk, longest);
-    add(workload, chunk, chunk);
+    for (std::int64_t i = 0; i < options.prompts; ++i) add(workload, chunk, chunk);
+    workload.prompts = static_cast<std::size_t>(options.prompts);
   }
   for (const std::int64_t context : contexts) {
-    if (prompts)
+    if (prompt_each)
       add(workload, context, context);
     else if (suite == Suite::append)
       add(workload, new_tokens, context + new_tokens);
@@ -107,9 +109,8 @@ std::vector<Workload> make_workloads(Suite suite, const WorkloadOptions& options
     const auto lengths = context_lengths(options.lens, context, options.batch, options.seed);
     for (const std::int64_t new_tokens : news)
       workloads.push_back(
-          make_workload(suite, options.lens, lengths, new_tokens, suite == Suite::prefill));
-    if (suite == Suite::paged)
-      workloads.push_back(make_workload(suite, options.lens, lengths, 1, true));
+          make_workload(suite, options, lengths, new_tokens, suite == Suite::prefill));
+    if (suite == Suite::paged) workloads.push_back(make_workload(suite, options, lengths, 1, true));
   }
   return workloads;
 }

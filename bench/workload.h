@@ -17,7 +17,7 @@ enum class Suite : std::uint8_t {
   prefill,  ///< q_len = kv_len = C
   append,   ///< q_len = N new ones behind C cached ones, kv_len = C + N
   decode,   ///< q_len = 1, kv_len = C, the new one included
-  mixed,    ///< decodes as above, and one prompt chunk more with q_len = kv_len = min(C, 2048)
+  mixed,    ///< decodes as above, behind prompt chunks with q_len = kv_len = min(C, 2048)
   paged,    ///< decode, then prefill, over pages of several sizes beside contiguous keys
   goals,    ///< the rows of goals.h
 };
@@ -32,6 +32,7 @@ struct WorkloadOptions {
   std::vector<std::int64_t> contexts{4096};  ///< tokens
   std::vector<std::int64_t> new_tokens{64};  ///< a request, of Suite::append
   std::int64_t batch = 1;                    ///< requests; of Suite::mixed, the decodes
+  std::int64_t prompts = 1;                  ///< of Suite::mixed, with a chunk each
   Lens lens;
   std::uint64_t seed = 0;
 };
@@ -42,6 +43,7 @@ struct Workload {
   std::string lens;                  ///< Lens::name
   std::vector<std::int32_t> q_lens;  ///< [requests] tokens
   std::vector<std::int32_t> kv_lens;
+  std::size_t prompts = 0;  ///< of Suite::mixed: the first requests are prompt chunks
 
   std::int64_t tokens() const;      ///< new ones, of all requests
   std::int32_t longest_q() const;   ///< of a request

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bench/bench.h"
+#include "bench/gpu_peers.h"
 #include "bench/table.h"
 #include "cli/exit_status.h"
 #include "cli/interrupt.h"
@@ -22,6 +23,7 @@
 #include "cli/usage.h"
 #include "core/check.h"
 #include "core/log.h"
+#include "headwise/version.h"
 
 namespace headwise::cli {
 namespace {
@@ -34,38 +36,46 @@ constexpr const char* kHelp = R"(Suites, for a context of C tokens:
             in one call; also those two parts in two calls, and the ratio
   paged     decode, then prefill: keys of one piece, then shuffled pages of 64 and 16 tokens (or of
             the shape's page size), and the ratio
-  goals     the project's goals for a CPU: their own shapes and contexts, each beside what is wanted
+  goals     the project's goals for the device: their own shapes and contexts, each beside what is
+            wanted
 
-Every run measures the machine's limits first (some seconds). Before a backend is timed, sampled rows
+Every run measures the device's limits first (some seconds). Before a backend is timed, sampled rows
 of what it wrote are compared with the reference; a wrong row has no time, and the exit status is 1.
 K and V lie in shuffled pages, in as many copies as the last cache level cannot hold.
   fraction   of the best product, or the best read, of any probe or peer; may pass 1
-  of peak    of the arithmetic units' rate in registers; above 1 the run is void
+  of peak    of the arithmetic units' rate (on a GPU, at the clock that was measured) or of the
+             memory's datasheet; above 1 the run is void
 The backend that would be chosen runs beside `standard`; --backend or HEADWISE_BACKEND runs one alone.
---peers: OpenVINO, ONNX Runtime, PyTorch and ggml run beside it, each in a process of its own, checked
-and timed the same way in alternating rounds; bench/peers/setup.sh sets them up. "x peer" is the speed
-in that of the fastest of them.
+--device: cpu, cuda or cuda:N, where the tensors are. If not given: where the forced backend runs, else
+the first GPU where there is one and this build has CUDA.
+--peers: other libraries run beside it, each in a process of its own, checked and timed the same way in
+alternating rounds. On the CPU OpenVINO, ONNX Runtime, PyTorch and ggml, which bench/peers/setup.sh sets
+up; on a GPU PyTorch's SDPA (FlashAttention-2, cuDNN), and FlashAttention-3 where HEADWISE_FA3 and
+HEADWISE_VLLM_FA3 name its libraries, by the python3 on PATH or HEADWISE_GPU_PYTHON. "x peer" is the
+speed in that of the fastest of them.
 
 --lens: how the contexts of a batch differ: even; zipf (C/128 times 1 to 128, small ones more often);
 one-long (one of C, the others of C/128); or a file with a context a line, in place of --contexts and
 --batch.
---protocol: sustained (calls back to back), burst (calls after rests), graph (CUDA graphs, on GPUs).
+--protocol: sustained (calls back to back), burst (calls after rests), graph (replayed CUDA graphs, on
+GPUs). If not given: sustained, but graph for calls on a GPU that should take less than 0.3 ms.
 
 Examples:
   headwise bench prefill append decode --contexts 4k --new 64
   headwise bench decode --shape q32:kv8:d128:f8 --contexts 4k,32k --batch 16 --json
-  headwise bench mixed --batch 32 --contexts 2k --threads 1 --save mixed.json
+  headwise bench mixed --batch 32 --contexts 2k --device cpu --threads 1 --save mixed.json
   headwise bench goals --peers --save goals.json)";
 
 struct Flags {
   std::vector<std::string> suites;
   std::string shape = "q32:kv8:d128";
   std::string backend;
+  std::string device;
   std::string contexts = "4k";
   std::string new_tokens = "64";
   std::int64_t batch = 1;
   std::string lens = "even";
-  std::string protocol = "sustained";
+  std::string protocol;
   int threads = 0;
   std::uint64_t seed = 0;
   std::string save;
@@ -90,6 +100,41 @@ void refuse_idle_options(const CLI::App& command, const bench::BenchOptions& opt
       throw CLI::ValidationError(name, "the file of --lens lists the contexts of the batch");
 }
 
+/// "cpu", "cuda", "cuda:1".
+Device parse_device(const std::string& text) {
+  if (text == "cpu") return {};
+  if (text == "cuda") return {DeviceType::cuda, 0};
+  const std::string digits = text.starts_with("cuda:") ? text.substr(5) : "";
+  const bool number = !digits.empty() && digits.size() < 4 &&
+                      digits.find_first_not_of("0123456789") == std::string::npos;
+  if (!number)
+    throw Error(ErrorCode::unknown_name,
+                concat("unknown device '", text, "'; there are cpu, cuda and cuda:N"));
+  return {DeviceType::cuda, std::stoi(digits)};
+}
+
+Device choose_device(const std::string& wish, const std::string& backend) {
+  const bool has_cuda = cuda_architectures() != "none";
+  if (!wish.empty()) {
+    const Device device = parse_device(wish);
+    if (device.type == DeviceType::cuda && !has_cuda)
+      throw Error(ErrorCode::not_possible, concat("--device ", wish, ": this build has no CUDA"));
+    return device;
+  }
+  if (!backend.empty()) return {Registry::builtin().find(backend).device_type(), 0};
+  if (has_cuda && !this_machine().gpus.empty()) return {DeviceType::cuda, 0};
+  return {};
+}
+
+void set_device(const Flags& flags, bench::BenchOptions& options) {
+  options.device = choose_device(flags.device, options.backend);
+  const bool gpu = options.device.type == DeviceType::cuda;
+  if (gpu) options.timing = bench::gpu_timing();
+  if (!flags.peers) return;
+  options.peers =
+      gpu ? bench::gpu_peers(bench::program_folder()) : bench::find_peers(bench::peers_folder());
+}
+
 bench::BenchOptions read_options(const CLI::App& command, const Flags& flags) {
   bench::BenchOptions options;
   for (const std::string& suite : flags.suites) options.suites.push_back(bench::parse_suite(suite));
@@ -99,16 +144,17 @@ bench::BenchOptions read_options(const CLI::App& command, const Flags& flags) {
   options.workload = {.contexts = sizes_option("--contexts", flags.contexts),
                       .new_tokens = sizes_option("--new", flags.new_tokens),
                       .batch = flags.batch,
+                      .prompts = 1,
                       .lens = bench::parse_lens(flags.lens),
                       .seed = flags.seed};
-  options.timing.protocol = bench::parse_protocol(flags.protocol);
+  if (!flags.protocol.empty()) options.protocol = bench::parse_protocol(flags.protocol);
   refuse_idle_options(command, options);
   const int available = this_machine().cpu.threads;
   if (flags.threads > available)
     throw Error(ErrorCode::not_possible,
                 concat("--threads ", flags.threads, ": this process may run on ", available));
   options.threads = flags.threads;
-  if (flags.peers) options.peers = bench::find_peers(bench::peers_folder());
+  set_device(flags, options);
   options.progress = show_progress;
   options.stop = interrupted;
   return options;
@@ -172,6 +218,7 @@ void add_bench_command(CLI::App& app) {
       ->required();
   command->add_option("--shape", flags->shape, kShapeHelp)->capture_default_str();
   command->add_option("--backend", flags->backend, "run this backend alone");
+  command->add_option("--device", flags->device, "cpu, cuda or cuda:N (see below)");
   command->add_option("--contexts", flags->contexts, "tokens, such as 4k,32k (k and m are 1024s)")
       ->capture_default_str();
   command->add_option("--new", flags->new_tokens, "new tokens of append, such as 64,512")
@@ -183,8 +230,7 @@ void add_bench_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--threads", flags->threads, "CPU threads; all that there are if not given")
       ->check(CLI::PositiveNumber);
-  command->add_option("--protocol", flags->protocol, "sustained, burst or graph")
-      ->capture_default_str();
+  command->add_option("--protocol", flags->protocol, "sustained, burst or graph (see below)");
   command->add_option("--seed", flags->seed, "of the random data, tables and lengths")
       ->capture_default_str();
   command->add_flag("--peers", flags->peers, "run other libraries beside (see below)");

@@ -148,7 +148,7 @@ TEST(RunBench, AForcedBackendThatCannotIsAnError) {
 TEST(RunBench, GraphsFailBeforeAnythingIsMeasured) {
   const FakeBackend backend("fake", Fault::none);
   BenchOptions options = short_options();
-  options.timing.protocol = Protocol::graph;
+  options.protocol = Protocol::graph;
   options.progress = [](std::string_view line) { ADD_FAILURE() << line; };
   EXPECT_THROW(run_with(backend, options), Error);
 }

@@ -1,5 +1,7 @@
 #include "tests/bench/fake_backends.h"
 
+#include <stdexcept>
+
 #include "bench/buffer.h"
 #include "core/number_formats.h"
 #include "cpu/reference.h"
@@ -10,12 +12,16 @@ namespace {
 class FakePlan final : public Plan {
  public:
   FakePlan(std::string_view backend, const Problem& problem, const Support& support,
-           FakeBackend::Fault fault)
-      : Plan(backend, support.row, problem.shape, problem.extent), fault_(fault) {
+           FakeBackend::Fault fault, FakeGpu* gpu)
+      : Plan(backend, support.row, problem.shape, problem.extent), fault_(fault), gpu_(gpu) {
     if (fault == FakeBackend::Fault::no_memory) set_workspace_bytes(std::int64_t{1} << 60);
   }
 
   void run(const RunArgs& args) override {
+    if (gpu_ != nullptr) {
+      if (args.stream != gpu_->stream()) throw std::logic_error("not in the GPU's stream");
+      gpu_->run(FakeBackend::kCall);
+    }
     RunArgs inner = args;
     inner.workspace = workspace_.data();
     // All of it is BF16 in these tests; the last element belongs to the last head and token.
@@ -31,24 +37,30 @@ class FakePlan final : public Plan {
 
  private:
   void take(const StepBatch& step) override {
-    reference_ = reference_backend().plan(shape(), step);
+    // What lies on the fake GPU is memory of the host.
+    StepBatch here = step;
+    here.q.device = here.out.device = here.tables.device = {};
+    reference_ = reference_backend().plan(shape(), here);
     workspace_ = Buffer(reference_->workspace_bytes());
   }
 
   FakeBackend::Fault fault_;
+  FakeGpu* gpu_;
   std::unique_ptr<Plan> reference_;
   Buffer workspace_;
 };
 
 }  // namespace
 
-Support FakeBackend::explain(const Problem&, const Machine&) const {
+Support FakeBackend::explain(const Problem& problem, const Machine&) const {
+  if (problem.device.type != device_type())
+    return Support::no("tensors are on " + to_string(problem.device));
   if (fault_ == Fault::refuses) return Support::no("it was told to refuse");
   return Support::yes("row 0 (fake)");
 }
 
 std::unique_ptr<Plan> FakeBackend::make_plan(const Problem& problem, const Support& support) const {
-  return std::make_unique<FakePlan>(name_, problem, support, fault_);
+  return std::make_unique<FakePlan>(name_, problem, support, fault_, gpu_);
 }
 
 }  // namespace headwise::bench

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "headwise/backend.h"
+#include "tests/bench/fake_gpu.h"
 
 namespace headwise::bench {
 
@@ -17,10 +18,16 @@ class FakeBackend final : public Backend {
     no_memory,  ///< its workspace is larger than any machine
   };
 
-  FakeBackend(const char* name, Fault fault) : name_(name), fault_(fault) {}
+  /// `gpu`, if any, is where it takes tensors, kCall for each call.
+  FakeBackend(const char* name, Fault fault, FakeGpu* gpu = nullptr)
+      : name_(name), fault_(fault), gpu_(gpu) {}
+
+  static constexpr double kCall = 1e-3;  // seconds
 
   std::string_view name() const override { return name_; }
-  DeviceType device_type() const override { return DeviceType::cpu; }
+  DeviceType device_type() const override {
+    return gpu_ != nullptr ? DeviceType::cuda : DeviceType::cpu;
+  }
   Support explain(const Problem& problem, const Machine& machine) const override;
   std::string_view drawback(const Machine&) const override { return "made for tests"; }
   std::vector<int> preferred_page_sizes(const AttentionShape&) const override { return {8}; }
@@ -31,6 +38,7 @@ class FakeBackend final : public Backend {
  private:
   const char* name_;
   Fault fault_;
+  FakeGpu* gpu_;
 };
 
 }  // namespace headwise::bench

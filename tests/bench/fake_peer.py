@@ -54,6 +54,9 @@ def answer(fault, do, request, step):
         return {"error": "ValueError: out of luck"}
     if do == "prepare":
         bound = {"loose": 0.08, "blind": 0.9}.get(fault)
+        if fault == "tells":
+            told = f"{request['device']} {request['protocol']} {request['copies'] > 1} page {request['page_size']}"
+            return {"setting": "numpy", "note": told, "version": "2.3"}
         return {"setting": "numpy", "note": "a fake", "bound": bound}
     if do == "check":
         out = attend(step)

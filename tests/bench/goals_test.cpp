@@ -19,18 +19,23 @@ Machine machine_with(bool amx) {
 }
 
 TEST(Goals, EveryRowIsWorkWithATarget) {
-  for (const auto& goals : {goals_for(machine_with(false), 2), goals_for(machine_with(true), 16)}) {
+  constexpr auto kCpu = DeviceType::cpu;
+  for (const auto& goals :
+       {goals_for(machine_with(false), 2, kCpu), goals_for(machine_with(true), 16, kCpu),
+        goals_for(machine_with(false), 2, DeviceType::cuda)}) {
     EXPECT_FALSE(goals.empty());
     for (const Goal& goal : goals) {
       EXPECT_NO_THROW(parse_shape_spec(goal.shape));
       EXPECT_GT(goal.targets[0].bound, 0.0) << goal.shape;
       const WorkloadOptions options{
           .contexts = {goal.context}, .new_tokens = {goal.new_tokens}, .batch = goal.batch};
-      EXPECT_EQ(make_workloads(goal.suite, options).size(), 1U);
+      EXPECT_NO_THROW(parse_lens(goal.lens));
+      EXPECT_EQ(make_workloads(goal.suite, options).size(), goal.suite == Suite::paged ? 2U : 1U);
     }
   }
   // Sixteen cores are meant where AMX is.
-  EXPECT_EQ(goals_for(machine_with(true), 2).data(), goals_for(machine_with(false), 16).data());
+  EXPECT_EQ(goals_for(machine_with(true), 2, kCpu).data(),
+            goals_for(machine_with(false), 16, kCpu).data());
 }
 
 Judged judged(Target target, const GoalEvidence& evidence) {
@@ -43,6 +48,7 @@ TEST(Goals, AreJudgedByWhatTheyName) {
                               .bytes_per_s = 4e10,
                               .fastest_peer_s = 3.0,
                               .pytorch_s = 5.0,
+                              .flash2_s = 4.0,
                               .time_ratio = 0.7,
                               .dot = 8e11,
                               .fma = 1.2e12,
@@ -51,6 +57,8 @@ TEST(Goals, AreJudgedByWhatTheyName) {
   const auto measured = [&](Against against) { return *judged({against, 1.0}, evidence).measured; };
   EXPECT_DOUBLE_EQ(measured(Against::fastest_peer), 1.5);
   EXPECT_DOUBLE_EQ(measured(Against::pytorch), 2.5);
+  EXPECT_DOUBLE_EQ(measured(Against::flash2), 2.0);
+  EXPECT_DOUBLE_EQ(measured(Against::contiguous), 1.0 / 0.7);
   EXPECT_DOUBLE_EQ(measured(Against::dot), 0.75);
   EXPECT_DOUBLE_EQ(measured(Against::fma), 0.5);
   EXPECT_DOUBLE_EQ(measured(Against::read), 0.5);
@@ -63,8 +71,9 @@ TEST(Goals, AreJudgedByWhatTheyName) {
 }
 
 TEST(Goals, WhatTheRunLacksIsNotMeasured) {
-  for (const Against against : {Against::fastest_peer, Against::pytorch, Against::dot, Against::fma,
-                                Against::read, Against::parts}) {
+  for (const Against against :
+       {Against::fastest_peer, Against::pytorch, Against::dot, Against::fma, Against::read,
+        Against::parts, Against::flash2, Against::contiguous}) {
     const Judged result = judged({against, 1.0}, {});
     EXPECT_FALSE(result.measured) << result.what;
     EXPECT_FALSE(result.met());
@@ -80,7 +89,8 @@ TEST(Goals, ARunPutsThemBesideItsRows) {
        1,
        {{Against::fastest_peer, 1e-9}, {Against::read, 1e9}}},
       {"q4:kv2:d16:i8", Suite::decode, 64, 1, 1, {{Against::bf16, 1e9}}},
-      {"q4:kv2:d16", Suite::mixed, 64, 1, 2, {{Against::parts, 1e-9}}},
+      {"q4:kv2:d16", Suite::mixed, 64, 1, 2, {{Against::parts, 1e-9}}, "even", 3},
+      {"q4:kv2:d16", Suite::paged, 64, 1, 1, {{Against::contiguous, 1e-9}}},
   };
   const FakeBackend backend("fake", FakeBackend::Fault::none);
   const Registry registry({&backend, &standard_backend(), &reference_backend()});
@@ -92,15 +102,24 @@ TEST(Goals, ARunPutsThemBesideItsRows) {
   std::vector<std::vector<Judged>> goals;
   for (const Row& row : report.rows)
     if (!row.goals.empty()) goals.push_back(row.goals);
-  ASSERT_EQ(goals.size(), 3U);
+  ASSERT_EQ(goals.size(), 4U);
   EXPECT_EQ(report.rows[0].backend, "fake");
   ASSERT_EQ(goals[0].size(), 2U);
   EXPECT_TRUE(*goals[0][0].met());
   EXPECT_FALSE(*goals[0][1].met());
   EXPECT_TRUE(*goals[1][0].met());
   EXPECT_FALSE(*goals[2][0].met());
+  EXPECT_TRUE(*goals[3][0].met());
   EXPECT_EQ(report.rows[2].shape, "q4:kv2:d16:i8");
   EXPECT_EQ(report.rows[3].shape, "q4:kv2:d16");  // the twin
+  for (const Row& row : report.rows) {
+    if (row.suite == "mixed") {
+      EXPECT_EQ(row.batch, 5);
+    }
+    if (row.suite != "paged") continue;
+    EXPECT_EQ(row.q_len, 1);
+    EXPECT_EQ(row.goals.size(), !row.peer && row.page == 16 ? 1U : 0U);
+  }
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ std::string reason(const std::string& fault, const PeerOptions& options = {.time
   Step step("q4:kv2:d16:f32");
   Peer peer(fake_peer(fault), options);
   return reason_of([&] {
-    peer.prepare(step.shared, 1);
+    peer.prepare(step.shared, {});
     peer.check();
     peer.measure({.untimed = 0, .seconds = 0.0});
   });
@@ -73,7 +73,7 @@ TEST(PeerTest, IsHandedTheStepThatReferenceComputes) {
                            "q4:kv2:d16:f8", "q4:kv2:d16:i8"}) {
     Step step(text);
     Peer peer(fake_peer(), {.timeout_s = 20.0});
-    const PeerSetting setting = peer.prepare(step.shared, 2);
+    const PeerSetting setting = peer.prepare(step.shared, {.copies = 2});
     EXPECT_EQ(setting.setting, "numpy");
     EXPECT_EQ(setting.note, "a fake");
     EXPECT_FALSE(setting.bound);
@@ -103,17 +103,17 @@ TEST(PeerTest, SaysWhyThereIsNoAnswer) {
 TEST(PeerTest, WhatCannotBeStartedSaysSo) {
   Step step("q4:kv2:d16:f32");
   Peer peer({"none", {"/nonexistent/python"}}, {.timeout_s = 20.0});
-  EXPECT_TRUE(has(reason_of([&] { peer.prepare(step.shared, 1); }), "could not be started"));
+  EXPECT_TRUE(has(reason_of([&] { peer.prepare(step.shared, {}); }), "could not be started"));
 }
 
 TEST(PeerTest, AHangingOneIsGivenUp) {
   Step step("q4:kv2:d16:f32");
   Peer peer(fake_peer("hang in check"), {.timeout_s = 6.0});
-  peer.prepare(step.shared, 1);
+  peer.prepare(step.shared, {});
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(reason_of([&] { peer.check(); }), "no answer in 6 s");
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
-  EXPECT_TRUE(has(reason_of([&] { peer.prepare(step.shared, 1); }), "before"));
+  EXPECT_TRUE(has(reason_of([&] { peer.prepare(step.shared, {}); }), "before"));
 }
 
 TEST(PeerTest, StopsWaitingWhenItIsToldTo) {
@@ -129,7 +129,7 @@ TEST(PeerTest, ACrashedOneIsStartedAnew) {
   Step step("q4:kv2:d16:f32");
   Peer peer(fake_peer("crash in check"), {.timeout_s = 20.0});
   for (int i = 0; i < 2; ++i) {
-    peer.prepare(step.shared, 1);
+    peer.prepare(step.shared, {});
     EXPECT_TRUE(has(reason_of([&] { peer.check(); }), "exit status 3"));
     peer.drop();
   }
@@ -140,7 +140,7 @@ TEST(PeerTest, LeavesNoProcessBehind) {
   {
     Step step("q4:kv2:d16:f32");
     Peer peer(fake_peer("none", pid_file), {.timeout_s = 20.0});
-    peer.prepare(step.shared, 1);
+    peer.prepare(step.shared, {});
   }
   pid_t pid = 0;
   std::ifstream(pid_file) >> pid;

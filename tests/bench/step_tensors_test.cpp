@@ -51,7 +51,7 @@ TEST(StepTensorsTest, CopiesDifferAndSeedsRepeat) {
   const StepTensors one(shape, ragged(), 16, 2, 3);
   const StepTensors same(shape, ragged(), 16, 2, 3);
   const StepTensors other(shape, ragged(), 16, 2, 4);
-  const auto equal = [](const Buffer& a, const Buffer& b) {
+  const auto equal = [](const TensorMemory& a, const TensorMemory& b) {
     return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size())) == 0;
   };
   EXPECT_TRUE(equal(one.q(1), same.q(1)));
@@ -73,10 +73,65 @@ TEST(StepTensorsTest, PoisonIsNaNInEveryOutputType) {
   }
 }
 
+/// What a request's slot holds: a head's row of K or V, or its scale.
+std::string slot(const StepTensors& tensors, int copy, const TensorView KvView::*view, int request,
+                 int token) {
+  const KvView all = tensors.kv(copy);
+  const TensorView& cache = all.*view;
+  const std::int64_t row = (cache.rank > 3 ? cache.sizes[3] : 1) * size_of(cache.dtype);
+  const std::int64_t page = tensors.table(request)[token / tensors.page_size()];
+  std::string bytes;
+  for (std::int64_t head = 0; head < cache.sizes[1]; ++head)
+    bytes.append(
+        static_cast<const char*>(cache.data) +
+            ((page * cache.sizes[1] + head) * cache.sizes[2] + token % tensors.page_size()) * row,
+        static_cast<std::size_t>(row));
+  return bytes;
+}
+
+TEST(StepTensorsTest, ACopyOnTheCpuHoldsTheSameNumbers) {
+  Workload workload = ragged();
+  workload.q_lens = {5, 1, 2};
+  workload.kv_lens = {5, 37, 20};
+  for (const char* text : {"q4:kv2:d16:i8", "q4:kv2:d5:v3:f8", "q4:kv2:d16:f32"}) {
+    const StepTensors all(parse_shape_spec(text).shape, workload, 16, 2, 3);
+    const std::vector<std::int64_t> requests{0, 2};
+    const StepTensors some = all.on_cpu(1, requests);
+    EXPECT_EQ(some.copies(), 1);
+    EXPECT_EQ(some.kv(0).k.sizes[0], 1 + 2);
+    EXPECT_EQ(
+        std::memcmp(some.q(0).data(), all.q(1).data(), static_cast<std::size_t>(all.q(1).size())),
+        0);
+    for (const auto view : {&KvView::k, &KvView::v, &KvView::k_scale, &KvView::v_scale}) {
+      if (!(all.kv(0).*view)) continue;
+      EXPECT_EQ(slot(some, 0, view, 0, 4), slot(all, 1, view, 0, 4)) << text;
+      EXPECT_EQ(slot(some, 0, view, 2, 19), slot(all, 1, view, 2, 19)) << text;
+      EXPECT_NE(slot(some, 0, view, 2, 19), slot(all, 0, view, 2, 19)) << text;
+    }
+  }
+}
+
 TEST(StepTensorsTest, BytesAreThoseOfTheTensors) {
   const AttentionShape shape = parse_shape_spec("q4:kv2:d16:i8").shape;
   // 6 new tokens of q and out; 1 + 3 pages of 16 slots, 2 heads: codes and scales of K and V.
   EXPECT_EQ(bytes_a_copy(shape, ragged(), 16), 2 * 6 * 4 * 16 * 2 + 4 * 16 * 2 * 2 * (16 + 4));
+  EXPECT_EQ(kv_bytes_a_copy(shape, ragged(), 16), 4 * 16 * 2 * 2 * (16 + 4));
+}
+
+TEST(RandomFill, APartIsThatOfTheWhole) {
+  for (const DType type : {DType::f32, DType::f16, DType::i8}) {
+    const RandomTable table = normal_table(type);
+    Buffer whole(1000 * 4);
+    Buffer part(1000 * 4);
+    fill_random(whole.data(), table, 0, 1000, 7);
+    for (const std::int64_t first : {0, 1, 2, 3, 4, 501})
+      for (const std::int64_t count : {1, 2, 5, 333}) {
+        fill_random(part.data(), table, first, count, 7);
+        EXPECT_EQ(std::memcmp(part.data(), whole.data() + first * table.element,
+                              static_cast<std::size_t>(count * table.element)),
+                  0);
+      }
+  }
 }
 
 TEST(RandomFill, IsNormalWhateverTheType) {

@@ -14,6 +14,12 @@ constexpr auto kNever = [] { return false; };
 
 TurnCall turns(std::function<void()> call) { return in_turns(std::move(call), kNever); }
 
+/// One turn on the CPU with some milliseconds of warm-up.
+void turns_warm_up(int& runs) {
+  turns([&] { ++runs, std::this_thread::sleep_for(std::chrono::milliseconds(2)); })(
+      {.seconds = 0.001, .warm_up_s = 0.005});
+}
+
 TEST(Timing, Median) {
   EXPECT_DOUBLE_EQ(median({3.0, 1.0, 2.0}), 2.0);
   EXPECT_DOUBLE_EQ(median({4.0, 1.0, 2.0, 3.0}), 2.5);
@@ -86,13 +92,28 @@ TEST(Timing, RatiosAreOfPairedRounds) {
   EXPECT_NEAR(paired_ratio({{}, {1.0, 9.0, 1.1}}, {{}, {1.0, 1.0, 1.0}}), 1.1, 1e-12);
 }
 
-TEST(Timing, GraphsAreNotPossible) {
-  try {
-    time_calls({}, {.protocol = Protocol::graph}, kNever);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::not_possible);
+TEST(Timing, TurnsWarmUpWhereThatIsAskedFor) {
+  std::vector<Turn> turns;
+  const std::vector<TurnCall> calls{[&](const Turn& turn) -> Samples {
+    turns.push_back(turn);
+    return {0.001};
+  }};
+  TimingOptions options = gpu_timing();
+  options.protocol = Protocol::graph;
+  time_calls(calls, options, kNever);
+  ASSERT_GE(turns.size(), 4U);
+  EXPECT_EQ(turns[0].seconds, 0.0);  // to learn how long it takes
+  for (std::size_t i = 1; i < turns.size(); ++i) {
+    EXPECT_EQ(turns[i].untimed, 0);
+    EXPECT_EQ(turns[i].warm_up_s, 0.06);
+    EXPECT_EQ(turns[i].seconds, 0.15);
   }
+  int runs = 0;
+  turns_warm_up(runs);
+  EXPECT_GE(runs, 3);
+}
+
+TEST(Timing, ProtocolsHaveNames) {
   EXPECT_EQ(parse_protocol("graph"), Protocol::graph);
   EXPECT_THROW(parse_protocol("steady"), Error);
 }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "headwise/version.h"
 #include "tests/cli/run_program.h"
 
 namespace headwise::cli {
@@ -17,7 +18,8 @@ using Arguments = std::vector<std::string>;
 
 /// A bench of a moment, besides its probes.
 Arguments small_bench(const Arguments& more) {
-  Arguments arguments{"bench", "decode", "--shape", "q4:kv2:d16", "--contexts", "64"};
+  Arguments arguments{"bench",      "decode", "--shape",  "q4:kv2:d16",
+                      "--contexts", "64",     "--device", "cpu"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -42,6 +44,8 @@ TEST(BenchCommand, RefusesWrongUsageBeforeItMeasures) {
   expect_refused(small_bench({"--lens", "zpif"}), 2, {"zpif", "one-long"});
   expect_refused(small_bench({"--protocol", "steady"}), 2, {"steady", "sustained", "burst"});
   expect_refused(small_bench({"--new", "8"}), 2, {"--new", "append"});
+  for (const char* device : {"gpu", "cuda:", "cuda:x", "cuda:-1", "cpu:0"})
+    expect_refused({"bench", "decode", "--device", device}, 2, {device, "cpu, cuda and cuda:N"});
   expect_refused({"bench", "decode", "--contexts", "4k,"}, 2, {"--contexts"});
   expect_refused({"bench", "decode", "--contexts", "3000m"}, 2, {"3000m"});
   for (const char* option : {"--shape=q4:kv2:d16", "--contexts=64", "--batch=2", "--lens=zipf"})
@@ -51,6 +55,11 @@ TEST(BenchCommand, RefusesWrongUsageBeforeItMeasures) {
 TEST(BenchCommand, SaysWhatThisMachineCannot) {
   expect_refused(small_bench({"--protocol", "graph"}), 3, {"graph", "CPU"});
   expect_refused(small_bench({"--threads", "1000000"}), 3, {"1000000"});
+  const bool has_cuda = cuda_architectures() != "none";
+  expect_refused({"bench", "decode", "--device", "cuda:99"}, 3,
+                 {has_cuda ? "no GPU cuda:99" : "this build has no CUDA"});
+  expect_refused({"bench", "decode", "--device", "cpu", "--backend", "cuda-sm80"}, 3,
+                 {has_cuda ? "tensors are on cpu" : "this build has no CUDA"});
 }
 
 TEST(BenchCommand, RefusesAPathItCannotWriteBeforeItMeasures) {
