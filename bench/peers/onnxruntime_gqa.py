@@ -4,7 +4,8 @@ import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper
 
-from step import TYPES, Refused
+from refused import Refused
+from step import TYPES
 
 
 def one_operator(step, element):

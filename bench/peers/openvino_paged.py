@@ -5,7 +5,8 @@ import openvino
 from openvino import opset13 as ops
 from openvino.op import _PagedAttentionExtension as PagedAttention
 
-from step import TYPES, Refused
+from refused import Refused
+from step import TYPES
 
 OV_TYPES = {"f32": openvino.Type.f32, "bf16": openvino.Type.bf16}
 FILLED_AT_ONCE = 256  # blocks

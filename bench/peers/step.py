@@ -3,11 +3,9 @@
 import ml_dtypes
 import numpy as np
 
+from refused import Refused, refuse_what_none_does
+
 TYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
-
-
-class Refused(Exception):
-    """A library cannot do this step; one clause says why."""
 
 
 class Step:
@@ -79,14 +77,3 @@ class Step:
         _, q_len, kv_len = self.even()
         hidden = np.arange(kv_len)[None] > np.arange(kv_len - q_len, kv_len)[:, None]
         return np.where(hidden, dtype.type(-np.inf), dtype.type(0))
-
-
-def refuse_what_none_does(shape):
-    if shape["sinks"]:
-        raise Refused("sinks are not set up for peers")
-    if shape["softcap"]:
-        raise Refused("a softcap is not set up for peers")
-    if shape["window_left"] >= 0:
-        raise Refused("a window is not set up for peers")
-    if shape["head_dim_qk"] != shape["head_dim_v"]:
-        raise Refused("head dimensions of K and V that differ are not set up for peers")

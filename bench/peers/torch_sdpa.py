@@ -5,7 +5,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from step import TYPES, Refused
+from refused import Refused
+from step import TYPES
 
 # For the life of the process: entered around each call it would cost some microseconds of it.
 FLASH_ONLY = sdpa_kernel(SDPBackend.FLASH_ATTENTION)
