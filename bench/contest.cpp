@@ -111,17 +111,18 @@ const ExactRows& Contest::exact_rows(const AttentionShape& shape, const Workload
 /// what is read next, K and V alone are four times as large, and 256 MiB.
 std::int64_t Contest::copies_of(const AttentionShape& shape, const Workload& step,
                                 int page_size) const {
-  constexpr std::int64_t kMost = 4096;
   constexpr std::int64_t kLeastOnGpu = 256LL << 20;
+  std::int64_t most = 4096;
   std::int64_t bytes = bytes_a_copy(shape, step, page_size);
   std::int64_t wanted = context_.machine.cpu.last_cache_bytes / 2 * 3;
   if (context_.gpu != nullptr) {
     const auto ordinal = static_cast<std::size_t>(context_.options.device.index);
     bytes = kv_bytes_a_copy(shape, step, page_size);
     wanted = std::max(kLeastOnGpu, 4 * context_.machine.gpus[ordinal].l2_bytes);
+    most = 512;  // a graph holds a launch of each
   }
   if (context_.options.rotate_bytes > 0) wanted = context_.options.rotate_bytes;
-  return std::clamp<std::int64_t>(wanted / bytes + 1, 1, kMost);
+  return std::clamp<std::int64_t>(wanted / bytes + 1, 1, most);
 }
 
 StepTensors& Contest::tensors_for(const AttentionShape& shape, const Workload& step,

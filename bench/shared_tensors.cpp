@@ -59,11 +59,13 @@ struct Cache {
   }
 };
 
-void refuse_what_no_peer_can(const AttentionShape& shape) {
+void refuse_what_no_peer_can(const AttentionShape& shape, bool on_gpu) {
   if (shape.q_type == DType::f8e4m3)
     throw Error(ErrorCode::not_possible, "FP8 products: no peer is set up for them");
   if (shape.v_is_k_prefix)
     throw Error(ErrorCode::not_possible, "absorbed MLA: no peer is set up for it");
+  if (on_gpu && is_8_bit(shape.kv_type))
+    throw Error(ErrorCode::not_possible, "8-bit KV: no peer on a GPU is set up for it");
 }
 
 }  // namespace
@@ -71,7 +73,7 @@ void refuse_what_no_peer_can(const AttentionShape& shape) {
 SharedTensors::SharedTensors(const AttentionShape& shape, const Workload& workload,
                              StepTensors& tensors)
     : request_(std::make_unique<nlohmann::json>()) {
-  refuse_what_no_peer_can(shape);
+  refuse_what_no_peer_can(shape, tensors.gpu() != nullptr);
   const std::int64_t element = size_of(shape.q_type);
   const std::int64_t keys =
       std::accumulate(workload.kv_lens.begin(), workload.kv_lens.end(), std::int64_t{0});

@@ -145,6 +145,16 @@ TEST(GpuRows, PeersAreToldWhereAndHow) {
   EXPECT_FALSE(report.wrong);
 }
 
+TEST(GpuRows, PeersAreNotHanded8BitKv) {
+  GpuRun run;
+  run.options.shape = parse_shape_spec("q4:kv2:d16:f8");
+  run.options.peers = {fake_peer()};
+  const BenchReport report = run.report();
+  EXPECT_TRUE(report.rows.front().ms) << report.rows.front().note;
+  EXPECT_FALSE(report.rows.back().ms);
+  EXPECT_EQ(report.rows.back().note, "8-bit KV: no peer on a GPU is set up for it");
+}
+
 TEST(GpuRows, AboveThePeakTheRunIsVoid) {
   GpuRun run;
   run.options.shape = parse_shape_spec("q4:kv2:d128:full");
