@@ -197,7 +197,9 @@ void Case::fill_slot(std::int64_t block, int head, std::int64_t inside, Rng& rng
   if (v_) v_.store_random(offset_in(v_, place, head), shape.head_dim_v, rng, 1.0, value_mean());
   for (PoisonedTensor* scale : {&k_scale_, &v_scale_})
     if (*scale)
-      scale->store(offset_in(*scale, place, head), static_cast<float>(rng.uniform(0.01, 0.035)));
+      scale->store(offset_in(*scale, place, head),
+                   static_cast<float>(rng.uniform(0.01, 0.035) *
+                                      (scale == &v_scale_ ? recipe_.value_scale : 1.0)));
 }
 
 void Case::store_key(std::size_t request, int head, std::int32_t slot, int element, float value) {

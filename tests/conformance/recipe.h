@@ -38,7 +38,8 @@ struct Recipe {
   bool with_scales = false;  ///< f8e4m3 tensors have scales other than 1
   float sink_low = -2.0F;
   float sink_high = 4.0F;
-  double q_spread = 1.0;  ///< standard deviation of q's elements
+  double q_spread = 1.0;     ///< standard deviation of q's elements
+  double value_scale = 1.0;  ///< i8: how large values' scales are, beside ordinary ones
 
   PlanOptions options{.threads = 1, .capacity = {}};  ///< more threads only slow small cases down
   std::uint64_t seed = 1;                             ///< of tables and numbers

@@ -31,8 +31,8 @@ CUDA_ARROWS = {
     "ptx": set(),
     "runtime": set(),
     "schedule": {"runtime"},
-    "tile": {"ptx", "sm80/tile_config"},
-    "paging": {"ptx", "tile", "sm80/step_args"},
+    "tile": {"ptx"},
+    "paging": {"ptx", "tile"},
     "sm80": {"ptx", "runtime", "schedule", "tile", "paging"},
     "standard": {"runtime"},
 }

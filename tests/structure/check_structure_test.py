@@ -16,7 +16,7 @@ CLEAN = {
     "src/attention/mask.h": '#include "core/check.h"\n#include "headwise/plan.h"\n',
     "src/cpu/standard.h": '#include <dnnl.hpp>\n#include "attention/mask.h"\n',
     "src/cuda/ptx/mma.cuh": "#include <cuda_bf16.h>\n",
-    "src/cuda/tile/products.cuh": '#include "cuda/ptx/mma.cuh"\n#include "cuda/sm80/tile_config.h"\n',
+    "src/cuda/tile/products.cuh": '#include "cuda/ptx/mma.cuh"\n#include "cuda/checks.h"\n',
     "src/cuda/sm80/tile_config.h": '#include "cuda/checks.h"\n',
     "src/cuda/sm80/wide.cu": '#include "cuda/tile/products.cuh"\n',
     "src/cuda/standard/matrices.h": '#include "attention/mask.h"\n',

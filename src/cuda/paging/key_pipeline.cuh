@@ -4,7 +4,7 @@
 
 #include "cuda/ptx/cp_async.cuh"
 #include "cuda/ptx/shared.cuh"
-#include "cuda/sm80/step_args.h"
+#include "cuda/step_args.h"
 #include "cuda/tile/shared_tile.cuh"
 
 namespace headwise::cuda {

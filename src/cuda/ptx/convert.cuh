@@ -12,16 +12,6 @@ struct F16Pairs {
   std::uint32_t high;
 };
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-__device__ __forceinline__ F16Pairs e4m3_to_f16(std::uint32_t codes) {
-  F16Pairs pairs;
-  asm("{.reg .b16 a, b;\n mov.b32 {a, b}, %2;\n cvt.rn.f16x2.e4m3x2 %0, a;\n"
-      " cvt.rn.f16x2.e4m3x2 %1, b;}"
-      : "=r"(pairs.low), "=r"(pairs.high)
-      : "r"(codes));
-  return pairs;
-}
-#else
 /// A code's seven bits below the sign, moved under F16's exponent, are its value times 2^-8, and
 /// subnormals too; only NaN (480 that way) has to be told from numbers, the largest being 448.
 __device__ __forceinline__ std::uint32_t two_e4m3_to_f16(std::uint32_t codes_in_high_bytes) {
@@ -34,11 +24,24 @@ __device__ __forceinline__ std::uint32_t two_e4m3_to_f16(std::uint32_t codes_in_
   return *reinterpret_cast<const std::uint32_t*>(&value);
 }
 
-__device__ __forceinline__ F16Pairs e4m3_to_f16(std::uint32_t codes) {
+/// For processors before 8.9, which have no instruction for it.
+__device__ __forceinline__ F16Pairs e4m3_to_f16_by_bits(std::uint32_t codes) {
   return {two_e4m3_to_f16(__byte_perm(codes, 0, 0x1404)),
           two_e4m3_to_f16(__byte_perm(codes, 0, 0x3424))};
 }
+
+__device__ __forceinline__ F16Pairs e4m3_to_f16(std::uint32_t codes) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  F16Pairs pairs;
+  asm("{.reg .b16 a, b;\n mov.b32 {a, b}, %2;\n cvt.rn.f16x2.e4m3x2 %0, a;\n"
+      " cvt.rn.f16x2.e4m3x2 %1, b;}"
+      : "=r"(pairs.low), "=r"(pairs.high)
+      : "r"(codes));
+  return pairs;
+#else
+  return e4m3_to_f16_by_bits(codes);
 #endif
+}
 
 /// A byte b + 128 under 0x64 is F16's 1024 + 128 + b.
 __device__ __forceinline__ F16Pairs i8_to_f16(std::uint32_t bytes) {

@@ -5,7 +5,7 @@
 
 #include "cuda/paging/key_pipeline.cuh"
 #include "cuda/ptx/shared.cuh"
-#include "cuda/sm80/step_args.h"
+#include "cuda/step_args.h"
 
 namespace headwise::cuda::sm80 {
 

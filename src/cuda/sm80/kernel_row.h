@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "cuda/sm80/step_args.h"
 #include "cuda/sm80/tile_config.h"
+#include "cuda/step_args.h"
 
 namespace headwise::cuda::sm80 {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda/sm80/step_args.h"
+#include "cuda/step_args.h"
 #include "headwise/kv_binding.h"
 
 namespace headwise::cuda::sm80 {

@@ -11,7 +11,7 @@ namespace headwise::cuda::sm80 {
 __device__ __forceinline__ float4 weighted_sum(const float4* sums, std::int64_t to_next,
                                                const float* weights, int parts) {
   float4 total = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
-#pragma unroll 16
+#pragma unroll 32
   for (int part = 0; part < parts; ++part) {
     const float4 four = __ldcg(sums + part * to_next);
     const float weight = weights[part];

@@ -8,7 +8,9 @@
 #include "cuda/sm80/queries.cuh"
 #include "cuda/sm80/results.cuh"
 #include "cuda/sm80/shared_layout.cuh"
+#include "cuda/tile/accumulators.cuh"
 #include "cuda/tile/products.cuh"
+#include "cuda/tile/value_unit.cuh"
 
 namespace headwise::cuda::sm80 {
 
@@ -69,12 +71,7 @@ class NarrowTile {
       reference_[c] = -INFINITY;
       sum_[c] = 0.0F;
     }
-#pragma unroll
-    for (int m = 0; m < kDimTiles; ++m)
-#pragma unroll
-      for (int n = 0; n < kColumnTiles; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) out_[m][n][i] = 0.0F;
+    clear(out_);
   }
 
   /// The lane's c-th query row of 2 * kColumnTiles.
@@ -87,17 +84,17 @@ class NarrowTile {
     if (args_.softcap != 0.0F) cap();
     if (!all_visible(slot)) mask(slot + key_warp_ * Config::kWarpKeys);
     softmax();
-    if constexpr (kFormat == KvFormat::i8) scale_keys(scales + Config::kNarrowKeys * 4);
+    if constexpr (kFormat == KvFormat::i8) {
+      const std::uint32_t own = scales + Config::kNarrowKeys * 4;
+      const std::uint32_t first = own + key_warp_ * Config::kWarpKeys * 4;
+      multiply_all(out_, unit_.grow(largest_scale(first, Config::kWarpKeys, lane_)));
+      scale_keys(own, unit_.inverse());
+    }
   }
 
   __device__ __forceinline__ void multiply_keys(std::uint32_t keys) {
     const SharedTile<Config::kKRow> tile{keys};
-#pragma unroll
-    for (int m = 0; m < kKeyTiles; ++m)
-#pragma unroll
-      for (int n = 0; n < kColumnTiles; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) logits_[m][n][i] = 0.0F;
+    clear(logits_);
     const std::uint32_t q_at = opaque(queries_.chunk(lane_ % 8, lane_ / 8));
     const std::uint32_t k_at =
         opaque(tile.chunk(key_warp_ * Config::kWarpKeys + lane_ % 16, lane_ / 16));
@@ -136,13 +133,14 @@ class NarrowTile {
   }
 
   /// Multiplies keys' rows of S^T, or of P^T, by a scale each.
-  __device__ __forceinline__ void scale_keys(std::uint32_t scales) {
+  __device__ __forceinline__ void scale_keys(std::uint32_t scales, float factor = 1.0F) {
 #pragma unroll
     for (int m = 0; m < kKeyTiles; ++m)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const float scale = ptx::load_shared_float(
-            scales + (key_warp_ * Config::kWarpKeys + m * 16 + h * 8 + lane_ / 4) * 4);
+        const float scale =
+            factor * ptx::load_shared_float(
+                         scales + (key_warp_ * Config::kWarpKeys + m * 16 + h * 8 + lane_ / 4) * 4);
 #pragma unroll
         for (int n = 0; n < kColumnTiles; ++n) {
           logits_[m][n][2 * h] *= scale;
@@ -204,7 +202,7 @@ class NarrowTile {
       for (int m = 0; m < kKeyTiles; ++m)
         value = fmaxf(value, fmaxf(logits_[m][c / 2][c % 2], logits_[m][c / 2][2 + c % 2]));
       top[c] = value * scale_of(c);
-      grows = grows || reference_of<kFormat>(top[c]) > reference_[c] + kSlackBits;
+      grows = grows || passes<kFormat>(reference_[c], top[c]);
     }
     if (__any_sync(~0U, grows)) rescale(top);
 #pragma unroll
@@ -228,7 +226,7 @@ class NarrowTile {
       float now = top[c];
 #pragma unroll
       for (int step = 4; step < 32; step *= 2) now = fmaxf(now, __shfl_xor_sync(~0U, now, step));
-      now = fmaxf(reference_of<kFormat>(now), reference_[c]);
+      now = raised<kFormat>(reference_[c], now);
       const float factor = rescale_factor(reference_[c], now);
       reference_[c] = now;
       sum_[c] *= factor;
@@ -288,6 +286,7 @@ class NarrowTile {
 
   /// Merges the warps' results and writes them.
   __device__ __forceinline__ void finish(float* scratch) {
+    if constexpr (kFormat == KvFormat::i8) multiply_all(out_, unit_.value());
     constexpr int kToNext = kRows * Config::kResultRow;  // floats from one key warp's rows
 #pragma unroll
     for (int c = 0; c < kColumnTiles * 2; ++c) {
@@ -320,6 +319,7 @@ class NarrowTile {
   const int lane_;
   const int key_warp_;
   const int dim_warp_;
+  ValueUnit unit_;      // i8
   float scale_ = 1.0F;  // where rows have none of their own
   float reference_[kColumnTiles * 2];
   float sum_[kColumnTiles * 2];

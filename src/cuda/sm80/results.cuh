@@ -4,7 +4,7 @@
 
 #include "cuda/ptx/math.cuh"
 #include "cuda/sm80/item_view.cuh"
-#include "cuda/sm80/step_args.h"
+#include "cuda/step_args.h"
 
 namespace headwise::cuda::sm80 {
 

@@ -11,8 +11,6 @@
 namespace headwise::cuda {
 namespace {
 
-using sm80::KvFormat;
-
 /// How the products of a pair of types run; nothing: not at all.
 std::optional<KvFormat> format_of(DType q, DType kv) {
   if (q != DType::bf16 && q != DType::f16) return {};

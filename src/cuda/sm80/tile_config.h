@@ -1,17 +1,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
+
+#include "cuda/tile/kv_format.h"
 
 namespace headwise::cuda::sm80 {
-
-/// How K and V are stored. Their products with bf16 are in bf16, with all others in F16: 8-bit
-/// numbers are exact there, and so is q, after a power of two for each row.
-enum class KvFormat : std::uint8_t { bf16, f16, f8, i8 };
-
-constexpr bool is_8_bit(KvFormat format) {
-  return format == KvFormat::f8 || format == KvFormat::i8;
-}
 
 /// The tiles of one kernel row. Head dimensions up to these are zero-filled.
 ///

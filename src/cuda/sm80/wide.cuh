@@ -8,13 +8,15 @@
 #include "cuda/sm80/queries.cuh"
 #include "cuda/sm80/results.cuh"
 #include "cuda/sm80/shared_layout.cuh"
+#include "cuda/tile/accumulators.cuh"
 #include "cuda/tile/products.cuh"
+#include "cuda/tile/value_unit.cuh"
 
 namespace headwise::cuda::sm80 {
 
 /// Many rows: each warp has kRowTiles * 16 rows of its own and walks all keys, by online softmax.
 /// Lane l = 4g + t holds rows g and g + 8 of each row tile: of S, columns 2t and 2t + 1 of every
-/// eight keys; of O the same of every eight dimensions (8-bit V: see dim_of()).
+/// eight keys; of O the same of every eight dimensions (8-bit V: see finish()).
 template <class Config>
 class WideTile {
  public:
@@ -35,6 +37,7 @@ class WideTile {
     for (int i = 0; i < pipeline.tiles(); ++i) {
       const std::int32_t slot = pipeline.slot_of(i);
       const std::uint32_t keys = pipeline.acquire_keys(i);
+      if (kHoldsQueries && i == 0) tile.hold_queries();
       const Visible visible = Visible::at(tile.visible_);
       const bool sees = visible.any(slot, Config::kWideKeys);
       if (sees) tile.take_keys(keys, slot, visible.all(slot, Config::kWideKeys), pipeline.scales());
@@ -55,6 +58,8 @@ class WideTile {
   static constexpr int kDimTiles = Config::kDimV / 8;
   static constexpr int kTilesALoad = Config::k8Bit ? 4 : 2;
   static constexpr int kRows = kRowTiles * 2;  // of a lane
+  // Sixteen rows leave registers for q, and shared memory is what limits them.
+  static constexpr bool kHoldsQueries = kRowTiles == 1 && !Config::k8Bit;
   // S is computed in parts of a tile: fewer registers.
   static constexpr int kParts = kKeyTiles > 4 ? 2 : 1;
   static constexpr int kPartTiles = kKeyTiles / kParts;
@@ -77,12 +82,7 @@ class WideTile {
       reference_[r] = -INFINITY;
       sum_[r] = 0.0F;
     }
-#pragma unroll
-    for (int m = 0; m < kRowTiles; ++m)
-#pragma unroll
-      for (int n = 0; n < kDimTiles; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) out_[m][n][i] = 0.0F;
+    clear(out_);
   }
 
   /// The lane's r-th row of 2 * kRowTiles.
@@ -100,15 +100,19 @@ class WideTile {
   /// follow each other without a branch, so that one's exponentials run beside the next one's
   /// products.
   __device__ __forceinline__ bool take_quickly(std::uint32_t keys, std::uint32_t scales) {
+    if constexpr (kFormat == KvFormat::i8)
+      if (!unit_.holds(largest_scale(scales + kScales, Config::kWideKeys, lane_))) return false;
     float sum[kRows] = {};
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
       Logits logits;
       multiply_keys(logits, keys, part);
-      if constexpr (kFormat == KvFormat::i8) scale_keys(logits, scales, part);
+      if constexpr (kFormat == KvFormat::i8)
+        scale_columns(logits, scales + part * kPartTiles * 32, lane_);
 #pragma unroll
       for (int r = 0; r < kRows; ++r) exponentials(logits, r, row_scale(r), reference_[r], sum[r]);
-      if constexpr (kFormat == KvFormat::i8) scale_keys(logits, scales + kScales, part);
+      if constexpr (kFormat == KvFormat::i8)
+        scale_columns(logits, scales + kScales + part * kPartTiles * 32, lane_, unit_.inverse());
       pack_probabilities(logits, part);
     }
     bool beyond = false;
@@ -124,11 +128,14 @@ class WideTile {
   __device__ __forceinline__ void take_carefully(std::uint32_t keys, std::int32_t slot, bool all,
                                                  std::uint32_t scales) {
     const bool capped_logits = args_.softcap != 0.0F;
+    if constexpr (kFormat == KvFormat::i8)
+      multiply_all(out_, unit_.grow(largest_scale(scales + kScales, Config::kWideKeys, lane_)));
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
       Logits logits;
       multiply_keys(logits, keys, part);
-      if constexpr (kFormat == KvFormat::i8) scale_keys(logits, scales, part);
+      if constexpr (kFormat == KvFormat::i8)
+        scale_columns(logits, scales + part * kPartTiles * 32, lane_);
       if (capped_logits) cap(logits);
       if (!all) mask(logits, slot + part * kPartTiles * 8);
       raise_references(logits, part);
@@ -136,19 +143,22 @@ class WideTile {
       for (int r = 0; r < kRows; ++r)
         exponentials(logits, r, capped_logits ? 1.0F : row_scale(r), subtrahend(reference_[r]),
                      sum_[r]);
-      if constexpr (kFormat == KvFormat::i8) scale_keys(logits, scales + kScales, part);
+      if constexpr (kFormat == KvFormat::i8)
+        scale_columns(logits, scales + kScales + part * kPartTiles * 32, lane_, unit_.inverse());
       pack_probabilities(logits, part);
     }
   }
 
+  __device__ __forceinline__ void hold_queries() {
+    const std::uint32_t at = queries_.chunk(first_row_ + lane_ % 16, lane_ / 16);
+#pragma unroll
+    for (int k = 0; k < Config::kDimQk / 16; ++k)
+      ptx::ldmatrix(held_[k][0], queries_.advance(at, 2 * k));
+  }
+
   __device__ __forceinline__ void multiply_keys(Logits& logits, std::uint32_t keys, int part) {
     const SharedTile<Config::kKRow> tile{keys};
-#pragma unroll
-    for (int m = 0; m < kRowTiles; ++m)
-#pragma unroll
-      for (int n = 0; n < kPartTiles; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) logits[m][n][i] = 0.0F;
+    clear(logits);
     const std::uint32_t q_at = opaque(queries_.chunk(first_row_ + lane_ % 16, lane_ / 16));
     // A load brings 16-bit keys n and n + 8 with their two chunks, or a chunk of 32 8-bit keys.
     const std::uint32_t k_at =
@@ -157,9 +167,9 @@ class WideTile {
                part * kPartTiles * 8 * Config::kKRow);
 #pragma unroll
     for (int k = 0; k < Config::kDimQk / 16; ++k) {
-      std::uint32_t q[kRowTiles][4];
+      auto& q = held_[kHoldsQueries ? k : 0];
 #pragma unroll
-      for (int m = 0; m < kRowTiles; ++m)
+      for (int m = 0; !kHoldsQueries && m < kRowTiles; ++m)
         ptx::ldmatrix(q[m], queries_.advance(q_at, 2 * k) + m * 16 * Config::kQRow);
 #pragma unroll
       for (int n = 0; n < kPartTiles; n += kTilesALoad) {
@@ -188,21 +198,6 @@ class WideTile {
         multiply<kFormat>(logits[m][n], q[m], b[0], b[1]);
         multiply<kFormat>(logits[m][n + 1], q[m], b[2], b[3]);
       }
-    }
-  }
-
-  /// Multiplies each key's column by its scale.
-  __device__ __forceinline__ void scale_keys(Logits& logits, std::uint32_t scales, int part) const {
-#pragma unroll
-    for (int n = 0; n < kPartTiles; ++n) {
-      const std::int64_t two =
-          ptx::load_shared_64(scales + ((part * kPartTiles + n) * 8 + lane_ % 4 * 2) * 4);
-      const float2 scale = make_float2(__uint_as_float(static_cast<std::uint32_t>(two)),
-                                       __uint_as_float(static_cast<std::uint32_t>(two >> 32)));
-#pragma unroll
-      for (int m = 0; m < kRowTiles; ++m)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) logits[m][n][i] *= i % 2 == 0 ? scale.x : scale.y;
     }
   }
 
@@ -242,19 +237,6 @@ class WideTile {
       }
   }
 
-  /// Turns the lane's r-th row into probabilities and adds them up.
-  __device__ __forceinline__ static void exponentials(Logits& logits, int r, float scale,
-                                                      float away, float& sum) {
-#pragma unroll
-    for (int n = 0; n < kPartTiles; ++n)
-#pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        float& logit = logits[r / 2][n][r % 2 * 2 + j];
-        logit = ptx::exp2(fmaf(logit, scale, -away));
-        sum += logit;
-      }
-  }
-
   /// Rounds them for the second product: half as many registers.
   __device__ __forceinline__ void pack_probabilities(const Logits& logits, int part) {
 #pragma unroll
@@ -268,19 +250,14 @@ class WideTile {
   }
 
   /// Moves the references up to the largest logits that the rows have seen, where those pass them
-  /// by far or rows have none. References are whole numbers, so that what there is of O, sums and
-  /// the tile's first parts is multiplied by powers of two.
+  /// by far or rows have none.
   __device__ __forceinline__ void raise_references(const Logits& logits, int part) {
     float top[kRows];
     bool grows = false;
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      float value = -INFINITY;
-#pragma unroll
-      for (int n = 0; n < kPartTiles; ++n)
-        value = fmaxf(value, fmaxf(logits[r / 2][n][r % 2 * 2], logits[r / 2][n][r % 2 * 2 + 1]));
-      top[r] = value * (args_.softcap == 0.0F ? row_scale(r) : 1.0F);
-      grows = grows || reference_of<kFormat>(top[r]) > reference_[r] + kSlackBits;
+      top[r] = largest(logits, r) * (args_.softcap == 0.0F ? row_scale(r) : 1.0F);
+      grows = grows || passes<kFormat>(reference_[r], top[r]);
     }
     if (!__any_sync(~0U, grows)) return;
     fresh_ = false;
@@ -289,7 +266,7 @@ class WideTile {
       float now = top[r];
       now = fmaxf(now, __shfl_xor_sync(~0U, now, 1));
       now = fmaxf(now, __shfl_xor_sync(~0U, now, 2));
-      now = fmaxf(reference_of<kFormat>(now), reference_[r]);
+      now = raised<kFormat>(reference_[r], now);
       const float factor = rescale_factor(reference_[r], now);
       reference_[r] = now;
       fresh_ = fresh_ || now == -INFINITY;
@@ -349,6 +326,7 @@ class WideTile {
 
   /// Writes the warp's rows, by way of shared memory: registers hold eight rows' columns each.
   __device__ __forceinline__ void finish(float* scratch) {
+    if constexpr (kFormat == KvFormat::i8) multiply_all(out_, unit_.value());
     float* rows = scratch + first_row_ * Config::kResultRow;
     const int t = lane_ % 4;
 #pragma unroll
@@ -383,10 +361,12 @@ class WideTile {
   const SharedTile<Config::kQRow> queries_;
   const int lane_;
   const int first_row_;  // of this warp, in the item
+  ValueUnit unit_;       // i8
   bool fresh_ = true;    // a row of the warp has no reference yet
   float scale_ = 1.0F;   // where rows have none of their own
   float reference_[kRows];
   float sum_[kRows];
+  std::uint32_t held_[kHoldsQueries ? Config::kDimQk / 16 : 1][kRowTiles][4];  // q
   std::uint32_t packed_[kKeyTiles / 2][kRowTiles][4];
   float out_[kRowTiles][kDimTiles][4];
 };

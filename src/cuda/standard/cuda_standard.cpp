@@ -26,7 +26,8 @@ constexpr Row kRows[] = {
     {{DType::f32, DType::f32}, "row 0 (f32)"},
     {{DType::f16, DType::f16}, "row 1 (f16)"},
     {{DType::bf16, DType::bf16}, "row 2 (bf16)"},
-    {{DType::f16, DType::bf16}, "row 3 (f16 scores, bf16 values)"},
+    {{DType::f16, DType::f32}, "row 3 (f16 scores, f32 values)"},
+    {{DType::bf16, DType::f32}, "row 4 (bf16 scores, f32 values)"},
 };
 
 const char* row_of(const ProductTypes& types) {

@@ -82,7 +82,7 @@ ProductTypes product_types(const AttentionShape& shape) {
   const auto either = [&](DType type) { return q == type || kv == type; };
   if (either(DType::f32) || (either(DType::f16) && either(DType::bf16))) return {};
   const DType narrow = either(DType::f16) ? DType::f16 : DType::bf16;
-  return {narrow, kv == DType::i8 ? DType::bf16 : narrow};
+  return {narrow, kv == DType::i8 ? DType::f32 : narrow};
 }
 
 Matrices::Matrices(const Problem& problem)

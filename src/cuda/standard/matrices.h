@@ -19,7 +19,8 @@ struct ProductTypes {
 };
 
 /// The narrowest types that hold q, K and V exactly, 8-bit codes without their scales. With a scale
-/// a token, P takes V's scales, whose range F16 lacks: BF16 then.
+/// a token, P takes V's scales: rounding that to BF16 would cost most of the bound where a row sees
+/// few keys, and F16 lacks its range.
 ProductTypes product_types(const AttentionShape& shape);
 
 /// One request's matrices, batched over KV heads: the query heads of a group are rows of one

@@ -6,9 +6,9 @@
 #include "cuda/ptx/ldmatrix.cuh"
 #include "cuda/ptx/math.cuh"
 #include "cuda/ptx/mma.cuh"
-#include "cuda/sm80/tile_config.h"
+#include "cuda/tile/kv_format.h"
 
-namespace headwise::cuda::sm80 {
+namespace headwise::cuda {
 
 /// One product of 16-bit fragments in the format's type.
 template <KvFormat kFormat>
@@ -36,18 +36,27 @@ __device__ __forceinline__ ptx::F16Pairs widen(std::uint32_t bytes) {
 template <KvFormat kFormat>
 inline constexpr float kProbabilityBits = kFormat == KvFormat::bf16 ? 0.0F : 7.0F;
 
-/// By how much (in log2) a logit may pass the row's reference before sums are rescaled.
-inline constexpr float kSlackBits = 8.0F;
-
 /// Probabilities that a lane adds up without having looked for the largest must not pass this: then
 /// none of them passes F16's range.
 inline constexpr float kMostOfLane = 32768.0F;
 
-/// The reference that follows from a row's largest logit (base 2): a whole number, so that sums are
-/// rescaled exactly.
+/// By how much (in log2) a logit may pass the row's reference before sums are rescaled.
+inline constexpr float kSlackBits = 8.0F;
+
+/// The reference that follows from a row's largest logit (base 2) and the one before. The first is
+/// the logit itself: then the probability of a row's only key is exact. It rises by whole numbers,
+/// so that probabilities which are rounded already stay exact as well.
 template <KvFormat kFormat>
-__device__ __forceinline__ float reference_of(float largest) {
-  return ceilf(largest) - kProbabilityBits<kFormat>;
+__device__ __forceinline__ float raised(float reference, float largest) {
+  const float wanted = largest - kProbabilityBits<kFormat>;
+  if (reference == -INFINITY) return wanted;
+  return wanted > reference ? reference + ceilf(wanted - reference) : reference;
+}
+
+/// Whether a logit passes the reference by more than probabilities can bear.
+template <KvFormat kFormat>
+__device__ __forceinline__ bool passes(float reference, float logit) {
+  return logit - kProbabilityBits<kFormat> > reference + kSlackBits;
 }
 
 /// Two probabilities, packed, times a power of two.
@@ -78,4 +87,4 @@ __device__ __forceinline__ float capped(float logit, float cap) {
   return cap - __fdividef(2.0F * cap, power + 1.0F);
 }
 
-}  // namespace headwise::cuda::sm80
+}  // namespace headwise::cuda

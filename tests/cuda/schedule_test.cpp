@@ -1,0 +1,189 @@
+#include "cuda/schedule/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <random>
+#include <tuple>
+
+namespace headwise::cuda {
+namespace {
+
+struct Step {
+  std::vector<std::int32_t> q_lens, kv_lens, q_start;
+  StepBatch batch;
+
+  Step(std::vector<std::int32_t> q, std::vector<std::int32_t> kv)
+      : q_lens(std::move(q)), kv_lens(std::move(kv)) {
+    for (std::size_t r = 0; r < q_lens.size(); ++r) q_start.push_back(kv_lens[r] - q_lens[r]);
+    batch.q_lens = q_lens;
+    batch.kv_lens = kv_lens;
+    batch.q_start = q_start;
+    batch.layout = KvLayout::packed;
+    batch.kv_start = kv_start_;
+    kv_start_.assign(q_lens.size(), 0);
+    batch.kv_start = kv_start_;
+  }
+  Step(const Step&) = delete;
+
+  std::int64_t tokens() const {
+    std::int64_t sum = 0;
+    for (const std::int32_t q_len : q_lens) sum += q_len;
+    return sum;
+  }
+
+ private:
+  std::vector<std::int64_t> kv_start_;
+};
+
+AttentionShape shape_of(int q_heads, int kv_heads, std::int64_t window = -1) {
+  return {.q_heads = q_heads,
+          .kv_heads = kv_heads,
+          .head_dim_qk = 128,
+          .head_dim_v = 128,
+          .scale = {},
+          .window_left = window};
+}
+
+constexpr CuttingRules kRules{.blocks = 264, .most_part_rows = 50'000};
+
+using Rows = std::tuple<int, int, int>;  // request, KV head, first row
+
+/// Every row's visible keys are in its items exactly once; parts lie one behind the other.
+void expect_complete(const AttentionShape& shape, const Step& step, const Schedule& schedule,
+                     const CuttingRules& rules) {
+  std::map<Rows, std::vector<WorkItem>> items;
+  std::vector<bool> taken(static_cast<std::size_t>(schedule.part_rows));
+  for (const WorkItem& item : schedule.items) {
+    items[{item.request, item.kv_head, item.row}].push_back(item);
+    EXPECT_LE(item.rows, rules.wide_rows);
+    EXPECT_EQ(item.kv_len, step.kv_lens[static_cast<std::size_t>(item.request)]);
+    for (std::int32_t row = 0; item.part_row >= 0 && row < item.rows; ++row) {
+      ASSERT_LT(item.part_row + row, schedule.part_rows);
+      EXPECT_FALSE(taken[static_cast<std::size_t>(item.part_row + row)]);
+      taken[static_cast<std::size_t>(item.part_row + row)] = true;
+    }
+  }
+  EXPECT_EQ(std::count(taken.begin(), taken.end(), false), 0);
+
+  std::map<std::pair<int, int>, std::int64_t> rows;
+  for (auto& [key, parts] : items) {
+    const auto [request, kv_head, row] = key;
+    rows[{request, kv_head}] += parts.front().rows;
+    std::sort(parts.begin(), parts.end(),
+              [](const WorkItem& a, const WorkItem& b) { return a.slot_begin < b.slot_begin; });
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      EXPECT_EQ(parts[i].part_row >= 0, parts.size() > 1);
+      EXPECT_TRUE(i == 0 || parts[i].slot_begin == parts[i - 1].slot_end);
+      if (parts.size() == 1) continue;
+      const Split& split = schedule.splits[static_cast<std::size_t>(parts[i].split)];
+      EXPECT_EQ(split.parts, static_cast<std::int32_t>(parts.size()));
+      EXPECT_EQ(parts[i].part_row, split.part_row + static_cast<std::int32_t>(i) * split.rows);
+    }
+    const std::int64_t start = step.q_start[static_cast<std::size_t>(request)];
+    const int group = shape.group_size();
+    const std::int64_t first = start + row / group;
+    const std::int64_t last = start + (row + parts.front().rows - 1) / group;
+    const std::int64_t kv_len = step.kv_lens[static_cast<std::size_t>(request)];
+    const std::int64_t begin =
+        shape.window_left < 0 ? 0 : std::clamp<std::int64_t>(first - shape.window_left, 0, kv_len);
+    EXPECT_LE(parts.front().slot_begin, begin);
+    EXPECT_GE(parts.back().slot_end, std::clamp<std::int64_t>(last + 1, 0, kv_len));
+  }
+  for (std::size_t r = 0; r < step.q_lens.size(); ++r)
+    for (int head = 0; head < shape.kv_heads; ++head)
+      EXPECT_EQ((rows[{static_cast<int>(r), head}]),
+                std::int64_t{step.q_lens[r]} * shape.group_size());
+}
+
+Schedule schedule_of(const AttentionShape& shape, const Step& step, const CuttingRules& rules) {
+  Schedule schedule;
+  make_schedule(shape, step.batch, rules, schedule);
+  return schedule;
+}
+
+/// Keys read by the busiest block over the average, where each takes the next item when it is done.
+double imbalance(const Schedule& schedule, int blocks) {
+  std::priority_queue<double, std::vector<double>, std::greater<>> free;
+  for (int i = 0; i < blocks; ++i) free.push(0.0);
+  double total = 0.0;
+  double end = 0.0;
+  for (const WorkItem& item : schedule.items) {
+    const double keys = item.slot_end - item.slot_begin;
+    const double done = free.top() + keys;
+    free.pop();
+    free.push(done);
+    total += keys;
+    end = std::max(end, done);
+  }
+  return end * blocks / total;
+}
+
+TEST(CudaSchedule, CoversEveryRowOfRandomStepsOnce) {
+  std::mt19937 random(11);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int round = 0; round < 300; ++round) {
+    const int kv_heads = 1 + below(8);
+    const AttentionShape shape =
+        shape_of(kv_heads * (1 + below(20)), kv_heads, below(3) == 0 ? below(3000) : -1);
+    std::vector<std::int32_t> q, kv;
+    for (int r = below(12); r >= 0; --r) {
+      q.push_back(below(3) == 0 ? below(700) : below(3));
+      kv.push_back(
+          std::max(below(4) == 0 ? 0 : q.back(), below(2) == 0 ? below(200) : below(40'000)));
+    }
+    const Step step(q, kv);
+    CuttingRules rules = kRules;
+    rules.blocks = 1 + below(300);
+    rules.most_part_rows = below(4) == 0 ? below(500) : 60'000;
+    const Schedule schedule = schedule_of(shape, step, rules);
+    expect_complete(shape, step, schedule, rules);
+    EXPECT_LE(schedule.part_rows, rules.most_part_rows);
+    const ScheduleBounds bounds =
+        schedule_bounds(shape, static_cast<std::int64_t>(q.size()), step.tokens(), rules);
+    EXPECT_LE(static_cast<std::int64_t>(schedule.items.size()), bounds.items);
+    EXPECT_LE(static_cast<std::int64_t>(schedule.splits.size()), bounds.splits);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(CudaSchedule, OneLongContextKeepsEveryBlockBusy) {
+  const Step step({1}, {131'072});
+  const Schedule schedule = schedule_of(shape_of(32, 8), step, kRules);
+  EXPECT_LE(imbalance(schedule, kRules.blocks), 1.05);
+}
+
+TEST(CudaSchedule, UnevenBatchesEndTogether) {
+  std::vector<std::int32_t> one_long(64, 1024);
+  one_long[0] = 131'072;
+  std::vector<std::int32_t> spread;
+  for (int r = 0; r < 64; ++r) spread.push_back(1024 * (1 + r * r % 128));
+  for (const auto& kv : {one_long, spread}) {
+    const Step step(std::vector<std::int32_t>(64, 1), kv);
+    EXPECT_LE(imbalance(schedule_of(shape_of(32, 8), step, kRules), kRules.blocks), 1.15);
+  }
+}
+
+TEST(CudaSchedule, AStepKeepsItsMemory) {
+  Schedule schedule;
+  const Step step({1, 1}, {4096, 4096});
+  make_schedule(shape_of(8, 8), step.batch, kRules, schedule);
+  const auto* before = schedule.items.data();
+  make_schedule(shape_of(8, 8), step.batch, kRules, schedule);
+  EXPECT_EQ(schedule.items.data(), before);
+}
+
+TEST(CudaSchedule, DividersDivide) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 20'000; ++round) {
+    const std::uint32_t by = 1 + random() % (round % 2 == 0 ? 300 : 0x7fffffffU);
+    const std::uint32_t number = random() >> (1 + random() % 30);
+    EXPECT_EQ(Divider(by).divide(number), number / by) << number << " / " << by;
+    EXPECT_EQ(Divider(by).divide(0x7fffffffU), 0x7fffffffU / by) << by;
+  }
+}
+
+}  // namespace
+}  // namespace headwise::cuda
