@@ -42,6 +42,14 @@ class TiledBackend final : public Backend {
   }
 
  private:
+  /// Weights times int8 scales, rounded to BF16, err by the same share in all numbers of a row that
+  /// sees one key or two, and output's own rounding then passes the bound.
+  static bool few_scaled_values(const Problem& problem) {
+    constexpr int kFewKeys = 64;
+    return problem.shape.kv_type == DType::i8 && problem.extent.kv_len <= kFewKeys &&
+           !problem.options.batch_invariant;
+  }
+
   /// BF16 products where q and KV are exact in BF16, as 8-bit numbers are, and where they are
   /// faster: many rows are bound by products, and a processor's F32 may outrun its BF16 dot
   /// products.
@@ -49,6 +57,7 @@ class TiledBackend final : public Backend {
     const auto exact = [](DType type) { return type == DType::bf16 || is_8_bit(type); };
     const AttentionShape& shape = problem.shape;
     if (what_.bf16 == nullptr || !exact(shape.q_type) || !exact(shape.kv_type)) return *what_.f32;
+    if (few_scaled_values(problem)) return *what_.f32;
     const bool dot = what_.bf16 == &tiled::kAvx512Bf16;
     const bool many_rows = problem.phase != Phase::decode && !problem.options.batch_invariant;
     return dot && many_rows && cpu.slow_bf16_dot ? *what_.f32 : *what_.bf16;
