@@ -113,6 +113,18 @@ TEST(Timing, TurnsWarmUpWhereThatIsAskedFor) {
   EXPECT_GE(runs, 3);
 }
 
+TEST(Timing, TurnsOfGraphsCountByTheTurn) {
+  int turns_taken = 0;
+  const std::vector<TurnCall> graph{[&](const Turn&) {
+    ++turns_taken;
+    return Samples(50, 2e-5);  // of launches: 1 ms of what the turn took
+  }};
+  TimingOptions options = gpu_timing();
+  options.protocol = Protocol::graph;
+  time_calls(graph, options, kNever);
+  EXPECT_EQ(turns_taken, 1 + 3);  // one to warm up
+}
+
 TEST(Timing, ProtocolsHaveNames) {
   EXPECT_EQ(parse_protocol("graph"), Protocol::graph);
   EXPECT_THROW(parse_protocol("steady"), Error);
