@@ -49,8 +49,7 @@ struct TileConfig {
   // Shared memory: q, the ring of K and V tiles, where the keys lie. Results pass through it.
   static constexpr int kWideBytes =
       kWideRows * kQRow + kWideRing + key_rows_bytes(kWideKeys, kWideSlots);
-  static constexpr int kNarrowRing =
-      std::max(kNarrowSlots * slot_bytes(kNarrowKeys), kKeyWarps* kNarrowRows* kDimV * 4);
+  static constexpr int kNarrowRing = kNarrowSlots * slot_bytes(kNarrowKeys);
   static constexpr int kNarrowBytes =
       kNarrowRows * kQRow + kNarrowRing + key_rows_bytes(kNarrowKeys, kNarrowSlots);
   static constexpr int kTileBytes = std::max(kWideBytes, kNarrowBytes);
@@ -58,7 +57,7 @@ struct TileConfig {
   static constexpr int kResultRow = kDimV + 8;  ///< floats (results.cuh)
   static_assert(kTileBytes >= kWideRows * kResultRow * 4 &&
                 kTileBytes >= kKeyWarps * kNarrowRows * kResultRow * 4);
-  static constexpr int kStatsBytes = 1024;  ///< row scales of q, the warps' sums
+  static constexpr int kStatsBytes = 1024;  ///< row scales of q, the item, what its rows see
   static constexpr int kSharedBytes = kTileBytes + kStatsBytes;
   static_assert(kSharedBytes <= 99 * 1024, "more than a block has on compute capability 8.6");
 };
