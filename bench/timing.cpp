@@ -24,9 +24,10 @@ double time_of(const std::function<void()>& call) {
 /// Whether `timing` says enough of a call.
 bool enough(const Timing& timing, const TimingOptions& options) {
   const Samples& samples = timing.samples;
+  double total = std::accumulate(samples.begin(), samples.end(), 0.0);
   // Samples of a graph are of single launches, far less than their turn took.
-  const double turns = static_cast<double>(timing.rounds.size()) * options.turn_s;
-  const double total = std::max(turns, std::accumulate(samples.begin(), samples.end(), 0.0));
+  if (options.protocol == Protocol::graph)
+    total = std::max(total, (static_cast<double>(timing.rounds.size()) + 0.01) * options.turn_s);
   if (!samples.empty() && total >= 10.0 * options.measure_s) return true;
   if (static_cast<int>(samples.size()) < options.least_calls) return false;
   if (static_cast<int>(timing.rounds.size()) < options.least_rounds) return false;
