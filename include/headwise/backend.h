@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headwise/append_kv.h"
 #include "headwise/machine.h"
 #include "headwise/plan.h"
 
@@ -76,12 +77,22 @@ class Backend {
   std::unique_ptr<KvBinding> bind(const AttentionShape& shape, const KvView& kv,
                                   KvLayout layout) const;
 
+  /// Writes a step's new K and V into one layer's cache. Throws Error(invalid_input) on bad input,
+  /// Error(not_possible) where the tensors are not on this backend's devices; nothing is written
+  /// then. For GPUs: launches on args.stream alone, without allocating or synchronising, so that a
+  /// graph may capture it.
+  void append_kv(const AttentionShape& shape, const StepBatch& step, const AppendArgs& args) const;
+
  protected:
   /// explain() said yes to `problem`, whose extent is the capacity. The plan takes its first step
   /// afterwards.
   virtual std::unique_ptr<Plan> make_plan(const Problem& problem, const Support& support) const = 0;
   virtual std::unique_ptr<KvBinding> make_binding(const AttentionShape& shape, const KvView& kv,
                                                   KvLayout layout) const;
+  /// The arguments are valid and on a device of this backend's type. Unless overridden, throws
+  /// Error(not_possible).
+  virtual void append(const AttentionShape& shape, const StepBatch& step,
+                      const AppendArgs& args) const;
 };
 
 }  // namespace headwise

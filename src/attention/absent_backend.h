@@ -29,6 +29,9 @@ class AbsentBackend final : public Backend {
   std::unique_ptr<Plan> make_plan(const Problem&, const Support& support) const override {
     throw Error(ErrorCode::not_possible, concat(name_, ": ", support.why_not));
   }
+  void append(const AttentionShape&, const StepBatch&, const AppendArgs&) const override {
+    throw Error(ErrorCode::not_possible, concat(name_, ": ", reason_));
+  }
 
   std::string_view name_;
   DeviceType type_;

@@ -59,6 +59,19 @@ std::unique_ptr<KvBinding> Backend::bind(const AttentionShape& shape, const KvVi
   return make_binding(shape, kv, layout);
 }
 
+void Backend::append_kv(const AttentionShape& shape, const StepBatch& step,
+                        const AppendArgs& args) const {
+  validate(shape, step, args);
+  if (args.k.device.type != device_type())
+    throw Error(ErrorCode::not_possible,
+                concat("backend ", name(), " cannot: tensors are on ", to_string(args.k.device)));
+  append(shape, step, args);
+}
+
+void Backend::append(const AttentionShape&, const StepBatch&, const AppendArgs&) const {
+  throw Error(ErrorCode::not_possible, concat("backend ", name(), " cannot append"));
+}
+
 std::unique_ptr<KvBinding> Backend::make_binding(const AttentionShape&, const KvView& kv,
                                                  KvLayout layout) const {
   return std::make_unique<KvBinding>(name(), layout, kv);

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "headwise/plan.h"
+#include "headwise/step_batch.h"
 #include "headwise/tensor_view.h"
 
 namespace headwise {
@@ -24,6 +25,15 @@ void check_size(const TensorView& view, std::string_view field, int dimension,
                 std::int64_t expected, std::string_view meaning);
 
 void check_dtype(const TensorView& view, std::string_view field, DType expected);
+
+// Parts of validate(shape, step), for what takes a step without its q; they throw as it does.
+
+/// q_lens, kv_lens and q_start; returns the number of new tokens.
+std::int64_t check_lengths(const StepBatch& step);
+
+/// Where the keys of a paged or packed step lie, and that the tables and the lengths that kernels
+/// read are on `device` or given for it; the tables' entries are not looked at.
+void check_key_places(const AttentionShape& shape, const StepBatch& step, const Device& device);
 
 /// Throws Error(invalid_input) that names the first field of `capacity` that is less than
 /// `extent`'s.

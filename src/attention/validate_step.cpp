@@ -11,24 +11,6 @@ namespace {
 
 constexpr std::int64_t kMaxPosition = std::numeric_limits<std::int32_t>::max();
 
-/// Returns the number of new tokens.
-std::int64_t check_lengths(const StepBatch& step) {
-  check(step.kv_lens.size() == step.q_lens.size(), "kv_lens has ", step.kv_lens.size(),
-        " entries; q_lens has ", step.q_lens.size());
-  check(step.q_start.empty() || step.q_start.size() == step.q_lens.size(), "q_start has ",
-        step.q_start.size(), " entries; q_lens has ", step.q_lens.size());
-  std::int64_t tokens = 0;
-  for (std::size_t r = 0; r < step.q_lens.size(); ++r) {
-    check(step.q_lens[r] >= 0, "q_lens[", r, "] is ", step.q_lens[r]);
-    check(step.kv_lens[r] >= 0, "kv_lens[", r, "] is ", step.kv_lens[r]);
-    check(step.q_start.empty() || step.q_start[r] <= kMaxPosition - step.q_lens[r], "q_start[", r,
-          "] is ", step.q_start.empty() ? 0 : step.q_start[r], "; with q_lens[", r, "] ",
-          step.q_lens[r], " positions pass 2^31 - 1");
-    tokens += step.q_lens[r];
-  }
-  return tokens;
-}
-
 void check_device(const Device& device, std::string_view field, const StepBatch& step) {
   check(device == step.q.device, field, ".device is ", to_string(device), "; q is on ",
         to_string(step.q.device));
@@ -77,7 +59,16 @@ void check_table_fields(const AttentionShape& shape, const StepBatch& step) {
           " with kv_lens[", r, "] ", step.kv_lens[r], " needs ", needed);
     check(needed == 0 || tables.pages != nullptr, "tables.pages is null");
   }
-  check_device(tables.device, "tables", step);
+}
+
+void check_packed(const StepBatch& step) {
+  check(step.kv_start.size() == step.q_lens.size(), "kv_start has ", step.kv_start.size(),
+        " entries; q_lens has ", step.q_lens.size());
+  check(step.packed_tokens >= 0, "packed_tokens is ", step.packed_tokens);
+  for (std::size_t r = 0; r < step.kv_start.size(); ++r)
+    check(step.kv_start[r] >= 0 && step.kv_start[r] <= step.packed_tokens - step.kv_lens[r],
+          "kv_start[", r, "] is ", step.kv_start[r], "; with kv_lens[", r, "] ", step.kv_lens[r],
+          " it must lie within packed_tokens ", step.packed_tokens);
 }
 
 /// The entries that a kernel would read: those of pages that some row sees.
@@ -110,31 +101,44 @@ void check_table_entries(const AttentionShape& shape, const StepBatch& step) {
   }
 }
 
-void check_packed(const StepBatch& step) {
-  check(step.kv_start.size() == step.q_lens.size(), "kv_start has ", step.kv_start.size(),
+}  // namespace
+
+std::int64_t check_lengths(const StepBatch& step) {
+  check(step.kv_lens.size() == step.q_lens.size(), "kv_lens has ", step.kv_lens.size(),
         " entries; q_lens has ", step.q_lens.size());
-  check(step.packed_tokens >= 0, "packed_tokens is ", step.packed_tokens);
-  for (std::size_t r = 0; r < step.kv_start.size(); ++r)
-    check(step.kv_start[r] >= 0 && step.kv_start[r] <= step.packed_tokens - step.kv_lens[r],
-          "kv_start[", r, "] is ", step.kv_start[r], "; with kv_lens[", r, "] ", step.kv_lens[r],
-          " it must lie within packed_tokens ", step.packed_tokens);
+  check(step.q_start.empty() || step.q_start.size() == step.q_lens.size(), "q_start has ",
+        step.q_start.size(), " entries; q_lens has ", step.q_lens.size());
+  std::int64_t tokens = 0;
+  for (std::size_t r = 0; r < step.q_lens.size(); ++r) {
+    check(step.q_lens[r] >= 0, "q_lens[", r, "] is ", step.q_lens[r]);
+    check(step.kv_lens[r] >= 0, "kv_lens[", r, "] is ", step.kv_lens[r]);
+    check(step.q_start.empty() || step.q_start[r] <= kMaxPosition - step.q_lens[r], "q_start[", r,
+          "] is ", step.q_start.empty() ? 0 : step.q_start[r], "; with q_lens[", r, "] ",
+          step.q_lens[r], " positions pass 2^31 - 1");
+    tokens += step.q_lens[r];
+  }
+  return tokens;
 }
 
-}  // namespace
+void check_key_places(const AttentionShape& shape, const StepBatch& step, const Device& device) {
+  const DeviceLengths& lengths = step.device_lengths;
+  check(device.type != DeviceType::cpu ||
+            (lengths.q_lens == nullptr && lengths.kv_lens == nullptr && lengths.q_start == nullptr),
+        "device_lengths are given, but the tensors are on the CPU");
+  if (step.layout == KvLayout::packed) return check_packed(step);
+  check_table_fields(shape, step);
+  check(step.tables.device == device, "tables.device is ", to_string(step.tables.device),
+        "; the tensors are on ", to_string(device));
+}
 
 void validate(const AttentionShape& shape, const StepBatch& step) {
   validate(shape);
   const std::int64_t tokens = check_lengths(step);
   check_row_views(shape, step, tokens);
   check(step.tree_mask == nullptr, "tree_mask is given; it is reserved and must be null");
-  const bool on_cpu = step.q.device.type == DeviceType::cpu;
-  const DeviceLengths& lengths = step.device_lengths;
-  check(!on_cpu ||
-            (lengths.q_lens == nullptr && lengths.kv_lens == nullptr && lengths.q_start == nullptr),
-        "device_lengths are given, but q is on the CPU");
-  if (step.layout == KvLayout::packed) return check_packed(step);
-  check_table_fields(shape, step);
-  if (on_cpu) check_table_entries(shape, step);
+  check_key_places(shape, step, step.q.device);
+  if (step.layout == KvLayout::paged && step.q.device.type == DeviceType::cpu)
+    check_table_entries(shape, step);
 }
 
 }  // namespace headwise

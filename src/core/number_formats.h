@@ -3,7 +3,6 @@
 // Conversions between stored numbers and float, exact on the way up, round-to-nearest-even on the
 // way down. Formats: bfloat16; IEEE 754 binary16; OCP 8-bit floating point (OFP8 1.0) E4M3.
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -58,13 +57,17 @@ inline float e4m3_to_float(std::uint8_t code) {
 
 /// Saturates beyond +-448, infinity included; NaN stays NaN.
 inline std::uint8_t float_to_e4m3(float value) {
-  const std::uint8_t sign = std::signbit(value) ? 0x80 : 0;
-  if (std::isnan(value)) return static_cast<std::uint8_t>(sign | 0x7f);
-  const float magnitude = std::min(std::fabs(value), 448.0F);
-  const int exponent = magnitude < 0x1p-6F ? -6 : std::ilogb(magnitude);
-  // In units of the last place (2^(exponent - 3)); a carry into 16 moves on to the next exponent.
-  const int units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 3 - exponent)));
-  return static_cast<std::uint8_t>(sign | (units < 8 ? units : (exponent + 6) * 8 + units));
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto sign = static_cast<std::uint8_t>((bits >> 24) & 0x80U);
+  const std::uint32_t magnitude = bits & 0x7fffffffU;
+  if (magnitude > 0x7f800000U) return static_cast<std::uint8_t>(sign | 0x7fU);
+  if (magnitude >= 0x43e00000U) return static_cast<std::uint8_t>(sign | 0x7eU);  // 448 and up
+  if (magnitude < 0x3c800000U) {  // below 2^-6: adding 2^14 leaves multiples of 2^-9, rounded
+    const float shifted = std::bit_cast<float>(magnitude) + 0x1p14F;
+    return static_cast<std::uint8_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x46800000U));
+  }
+  const std::uint32_t rebased = magnitude - (120U << 23);
+  return static_cast<std::uint8_t>(sign | ((rebased + 0x7ffffU + ((rebased >> 20) & 1U)) >> 20));
 }
 
 }  // namespace headwise

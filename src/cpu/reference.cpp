@@ -6,6 +6,7 @@
 #include "attention/rows.h"
 #include "core/check.h"
 #include "core/thread_scope.h"
+#include "cpu/append_kv.h"
 #include "cpu/load_row.h"
 
 namespace headwise {
@@ -211,6 +212,10 @@ class Reference final : public Backend {
  private:
   std::unique_ptr<Plan> make_plan(const Problem& problem, const Support& support) const override {
     return std::make_unique<ReferencePlan>(problem, support);
+  }
+  void append(const AttentionShape& shape, const StepBatch& step,
+              const AppendArgs& args) const override {
+    append_on_cpu(shape, step, args);
   }
 };
 

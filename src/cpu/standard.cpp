@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/check.h"
+#include "cpu/append_kv.h"
 #include "cpu/standard_plan.h"
 
 namespace headwise {
@@ -46,6 +47,10 @@ class Standard final : public Backend {
  private:
   std::unique_ptr<Plan> make_plan(const Problem& problem, const Support& support) const override {
     return make_standard_plan(problem, support, product_type(problem, this_machine().cpu));
+  }
+  void append(const AttentionShape& shape, const StepBatch& step,
+              const AppendArgs& args) const override {
+    append_on_cpu(shape, step, args);
   }
 };
 

@@ -35,9 +35,13 @@ class StepAttention {
   /// Plan::update do.
   void begin(const StepBatch& step);
 
+  /// The one that begin() chose for the step.
+  const Backend& backend() const { return *current_->backend; }
+
   /// Runs the step over a layer of the pool: reads q and the pages, writes out.
   void run(int layer);
 
+  const AttentionShape& shape() const { return shape_; }
   double seconds() const { return seconds_; }  ///< spent in begin() and run() so far
   const std::vector<std::string>& log_lines() const { return log_lines_; }  ///< one a phase seen
 

@@ -120,7 +120,7 @@ void Transformer::attend(const Activations& a, const StepBatch& step, const KvSe
   linear(a.normed, weights.qkv.view(), a.qkv);
   rope(a.q, rope_);
   rope(a.k, rope_);
-  append_kv(sequence, layer, a.k, a.v);
+  append_kv(attention_.backend(), attention_.shape(), sequence, layer, a.k, a.v);
   attention_.run(layer);
   if (check_) check_->compare(step, layer);
   linear(a.attended, weights.attention_output.view(), a.residual, Into::add);

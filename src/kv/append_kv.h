@@ -1,15 +1,15 @@
 #pragma once
 
-#include "headwise/tensor_view.h"
+#include "headwise/backend.h"
 #include "kv/kv_sequence.h"
 
 namespace headwise {
 
-/// Writes the K and V of new tokens of one layer into the sequence's pages, from slot
-/// sequence.length() on, converted to the pool's type (rounded to nearest even). `k` is f32
-/// [tokens, kv_heads, head_dim_qk], `v` [tokens, kv_heads, head_dim_v]; the last dimension is
-/// dense. Throws Error(invalid_input) on other types or sizes, or where no room was reserved;
-/// nothing is written then.
-void append_kv(const KvSequence& sequence, int layer, const TensorView& k, const TensorView& v);
+/// Backend::append_kv of one layer's K and V of a sequence's next tokens, from slot
+/// sequence.length() on. `k` is [tokens, kv_heads, head_dim_qk], `v` [tokens, kv_heads,
+/// head_dim_v]; `shape` is that of the pool's layers. Throws Error as the backend does, where no
+/// room was reserved, too; nothing is written then.
+void append_kv(const Backend& backend, const AttentionShape& shape, const KvSequence& sequence,
+               int layer, const TensorView& k, const TensorView& v);
 
 }  // namespace headwise

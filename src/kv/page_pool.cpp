@@ -73,13 +73,13 @@ void PagePool::give_back(const std::vector<std::int32_t>& pages) {
   free_.insert(free_.end(), pages.begin(), pages.end());
 }
 
-KvView PagePool::layer(int index) const {
+MutableKvView PagePool::mutable_layer(int index) const {
   check(index >= 0 && index < shape_.layers, "layer ", index, " of ", shape_.layers);
-  const auto view = [&](const std::byte* data, int dim) {
-    return dense(static_cast<const void*>(data), shape_.type,
+  const auto view = [&](std::byte* data, int dim) {
+    return dense(static_cast<void*>(data), shape_.type,
                  {shape_.pages, shape_.kv_heads, shape_.page_size, dim});
   };
-  KvView views;
+  MutableKvView views;
   views.k = view(k(index), shape_.head_dim_qk);
   views.v = view(v(index), shape_.head_dim_v);
   return views;

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "headwise/kv_binding.h"
+#include "headwise/append_kv.h"
 #include "kv/aligned_memory.h"
 
 namespace headwise {
@@ -41,7 +41,9 @@ class PagePool {
 
   /// A layer's K and V, for Backend::bind. Throws Error(invalid_input) where there is no such
   /// layer.
-  KvView layer(int index) const;
+  KvView layer(int index) const { return mutable_layer(index); }
+  /// The same to write to, which the pool allows as a const one: its pages are their holders'.
+  MutableKvView mutable_layer(int index) const;
 
   std::byte* k(int index) const { return memory_.get() + index * layer_bytes_; }
   std::byte* v(int index) const { return k(index) + k_bytes_; }

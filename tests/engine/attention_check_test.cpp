@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "headwise/registry.h"
 #include "kv/append_kv.h"
 
 namespace headwise {
@@ -31,8 +32,8 @@ struct OneHead {
     std::vector<float> v;
     for (int token = 0; token < 8; ++token) v.insert(v.end(), {float(token), 8.0F});
     sequence.reserve(8);
-    append_kv(sequence, 0, dense(k.data(), DType::f32, {8, 1, 2}),
-              dense(v.data(), DType::f32, {8, 1, 2}));
+    append_kv(Registry::builtin().find("reference"), shape, sequence, 0,
+              dense(k.data(), DType::f32, {8, 1, 2}), dense(v.data(), DType::f32, {8, 1, 2}));
     sequence.advance(8);
   }
 

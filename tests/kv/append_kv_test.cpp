@@ -7,6 +7,7 @@
 
 #include "core/number_formats.h"
 #include "headwise/error.h"
+#include "headwise/registry.h"
 
 namespace headwise {
 namespace {
@@ -47,10 +48,21 @@ TensorView view_of(const std::vector<float>& rows, int count, int dim, int paddi
   return view;
 }
 
+const Backend& backend() { return Registry::builtin().find("cpu-portable"); }
+
+AttentionShape shape_of(const PagePool& pool) {
+  return {.q_heads = kHeads,
+          .kv_heads = kHeads,
+          .head_dim_qk = kDimQk,
+          .head_dim_v = kDimV,
+          .kv_type = pool.shape().type};
+}
+
 void append_tokens(KvSequence& sequence, int layer, int count) {
   const auto k = tokens_of(sequence.length(), count, kDimQk, 5);
   const auto v = tokens_of(sequence.length(), count, kDimV, 0);
-  append_kv(sequence, layer, view_of(k, count, kDimQk, 5), view_of(v, count, kDimV, 0));
+  append_kv(backend(), shape_of(sequence.pool()), sequence, layer, view_of(k, count, kDimQk, 5),
+            view_of(v, count, kDimV, 0));
 }
 
 float load(const TensorView& view, std::int64_t element) {
@@ -109,12 +121,15 @@ TEST(AppendKvErrors, LeaveThePagesAlone) {
   };
   const TensorView k = view(2, kHeads, kDimQk);
   const TensorView v = view(2, kHeads, kDimV);
-  EXPECT_THROW(append_kv(sequence, kLayers, k, v), Error);
-  EXPECT_THROW(append_kv(sequence, 0, k, k), Error);
-  EXPECT_THROW(append_kv(sequence, 0, view(2, kHeads + 1, kDimQk), v), Error);
-  EXPECT_THROW(append_kv(sequence, 0, view(2, kHeads, kDimQk, DType::bf16), v), Error);
-  EXPECT_THROW(append_kv(sequence, 0, view(3, kHeads, kDimQk), v), Error);
-  EXPECT_THROW(append_kv(sequence, 0, view(5, kHeads, kDimQk), view(5, kHeads, kDimV)), Error);
+  const auto append = [&](int layer, const TensorView& new_k, const TensorView& new_v) {
+    append_kv(backend(), shape_of(pool), sequence, layer, new_k, new_v);
+  };
+  EXPECT_THROW(append(kLayers, k, v), Error);
+  EXPECT_THROW(append(0, k, k), Error);
+  EXPECT_THROW(append(0, view(2, kHeads + 1, kDimQk), v), Error);
+  EXPECT_THROW(append(0, view(2, kHeads, kDimQk, DType::bf16), v), Error);
+  EXPECT_THROW(append(0, view(3, kHeads, kDimQk), v), Error);
+  EXPECT_THROW(append(0, view(5, kHeads, kDimQk), view(5, kHeads, kDimV)), Error);
   EXPECT_EQ(std::memcmp(pool.k(0), before.data(), before.size()), 0);
 }
 

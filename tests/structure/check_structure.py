@@ -28,17 +28,19 @@ ARROWS = {
 
 # folder of src/cuda -> what its files may include of the others; src/cuda's own files are everybody's
 CUDA_ARROWS = {
+    "append": {"ptx", "runtime"},
     "ptx": set(),
     "runtime": set(),
     "schedule": {"runtime"},
     "tile": {"ptx"},
     "paging": {"ptx", "tile"},
-    "sm80": {"ptx", "runtime", "schedule", "tile", "paging"},
-    "standard": {"runtime"},
+    "sm80": {"append", "ptx", "runtime", "schedule", "tile", "paging"},
+    "standard": {"append", "runtime"},
 }
 
 # public header -> its layer
 PUBLIC_HEADERS = {
+    "append_kv.h": "attention",
     "attention_shape.h": "attention",
     "backend.h": "attention",
     "device.h": "core",

@@ -1,6 +1,7 @@
 #include "cpu/tiled/tiled_backends.h"
 
 #include "core/check.h"
+#include "cpu/append_kv.h"
 #include "cpu/tiled/kernels.h"
 #include "cpu/tiled/tiled_plan.h"
 
@@ -66,6 +67,10 @@ class TiledBackend final : public Backend {
   std::unique_ptr<Plan> make_plan(const Problem& problem, const Support& support) const override {
     return tiled::make_tiled_plan(name(), problem, support,
                                   kernels_for(problem, this_machine().cpu));
+  }
+  void append(const AttentionShape& shape, const StepBatch& step,
+              const AppendArgs& args) const override {
+    append_on_cpu(shape, step, args);
   }
 
   Description what_;

@@ -54,4 +54,37 @@ __device__ __forceinline__ F16Pairs i8_to_f16(std::uint32_t bytes) {
   return {*reinterpret_cast<const std::uint32_t*>(&a), *reinterpret_cast<const std::uint32_t*>(&b)};
 }
 
+/// An F32 number as an E4M3 code: to nearest even; saturates beyond +-448, NaN is 0x7f or 0xff.
+/// Below 2^-6 adding 2^14 leaves multiples of 2^-9, rounded. For processors before 8.9.
+__device__ __forceinline__ std::uint32_t f32_to_e4m3_by_bits(float x) {
+  const std::uint32_t sign = (__float_as_uint(x) >> 24) & 0x80U;
+  const std::uint32_t magnitude = __float_as_uint(x) & 0x7fffffffU;
+  if (magnitude > 0x7f800000U) return sign | 0x7fU;
+  if (magnitude >= 0x43e00000U) return sign | 0x7eU;
+  if (magnitude < 0x3c800000U)
+    return sign | (__float_as_uint(__fadd_rn(__uint_as_float(magnitude), 0x1p14F)) - 0x46800000U);
+  const std::uint32_t rebased = magnitude - (120U << 23);
+  return sign | ((rebased + 0x7ffffU + ((rebased >> 20) & 1U)) >> 20);
+}
+
+/// Four numbers, the first in the lowest byte.
+__device__ __forceinline__ std::uint32_t four_f32_to_e4m3_by_bits(float a, float b, float c,
+                                                                  float d) {
+  return f32_to_e4m3_by_bits(a) | f32_to_e4m3_by_bits(b) << 8 | f32_to_e4m3_by_bits(c) << 16 |
+         f32_to_e4m3_by_bits(d) << 24;
+}
+
+__device__ __forceinline__ std::uint32_t four_f32_to_e4m3(float a, float b, float c, float d) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  std::uint32_t codes;
+  asm("{.reg .b16 low, high;\n cvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\n"
+      " cvt.rn.satfinite.e4m3x2.f32 high, %4, %3;\n mov.b32 %0, {low, high};}"
+      : "=r"(codes)
+      : "f"(a), "f"(b), "f"(c), "f"(d));
+  return codes;
+#else
+  return four_f32_to_e4m3_by_bits(a, b, c, d);
+#endif
+}
+
 }  // namespace headwise::cuda::ptx

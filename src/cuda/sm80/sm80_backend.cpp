@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/check.h"
+#include "cuda/append/append_kv.h"
 #include "cuda/problem_checks.h"
 #include "cuda/sm80/kernel_row.h"
 #include "cuda/sm80/kv_tensors.h"
@@ -81,6 +82,11 @@ class Sm80Backend final : public Backend {
   std::unique_ptr<KvBinding> make_binding(const AttentionShape& shape, const KvView& kv,
                                           KvLayout layout) const override {
     return std::make_unique<sm80::KvTensors>(name(), shape, layout, kv);
+  }
+
+  void append(const AttentionShape& shape, const StepBatch& step,
+              const AppendArgs& args) const override {
+    append_on_gpu(shape, step, args);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "cuda/append/append_kv.h"
 #include "cuda/problem_checks.h"
 #include "cuda/runtime/memory.h"
 #include "cuda/standard/blas_lt.h"
@@ -76,6 +77,11 @@ class CudaStandard final : public Backend {
     const std::int64_t quarter =
         this_machine().gpus[static_cast<std::size_t>(device)].memory_bytes / 4;
     return standard::make_plan(problem, support, std::min(quarter, free_bytes(device) / 2));
+  }
+
+  void append(const AttentionShape& shape, const StepBatch& step,
+              const AppendArgs& args) const override {
+    append_on_gpu(shape, step, args);
   }
 };
 
