@@ -93,8 +93,8 @@ Protocol protocol_for(const Job& job, const BenchContext& context) {
   if (context.gpu == nullptr) return Protocol::sustained;
   const AttentionShape& shape = job.shape.shape;
   const TimeBound bound =
-      time_bound(attention_work(shape, job.workload.requests()),
-                 context.limits.products(shape.q_type).measured, context.limits.read_bytes_per_s);
+      time_bound(work_of(shape, job.workload), context.limits.products(shape.q_type).measured,
+                 context.limits.read_bytes_per_s);
   return bound.seconds() < kSmallCall ? Protocol::graph : Protocol::sustained;
 }
 
@@ -120,7 +120,8 @@ Entries run_job(const Job& job, std::vector<Peer>& peers, BenchContext& context)
   context.protocol = protocol_for(job, context);
   Contest contest(job, context);
   LineUp ours = line_up(job, contest, context);
-  std::vector<Entry> theirs = contest.enter(peers);
+  std::vector<Entry> theirs;
+  if (!job.topic) theirs = contest.enter(peers);
   if (!options.stop()) {
     options.progress(concat(to_string(job.workload), ": timing"));
     time(pointers_to(ours.entries, theirs), timing_for(ours.pairing, context), context);
@@ -201,6 +202,7 @@ BenchReport run_bench(const BenchOptions& options, const Registry& registry,
     done.push_back(run_job(jobs[i], peers, context));
   }
   fill_rows(done, report);
+  report.claims = judge_claims(report.rows, report.probed());
   report.wrong = context.wrong;
   report.interrupted = options.stop();
   return report;

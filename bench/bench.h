@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attention/shape_spec.h"
+#include "bench/claim_works.h"
 #include "bench/goals.h"
 #include "bench/peer.h"
 #include "bench/probes.h"
@@ -37,6 +38,8 @@ struct BenchOptions {
   std::vector<PeerCommand> peers;  ///< to run beside
   double peer_timeout_s = 300.0;   ///< of one answer of a peer
   std::span<const Goal> goals;     ///< of Suite::goals; empty: those of this machine
+  ClaimOptions claims;
+  std::string only;  ///< a regular expression: goals and claims whose name has it; empty: all
 
   std::function<void(std::string_view)> progress = [](std::string_view) {};
   std::function<bool()> stop = [] { return false; };  ///< asked between calls

@@ -6,6 +6,7 @@
 
 #include "attention/output_bound.h"
 #include "bench/free_memory.h"
+#include "bench/unfilled_step.h"
 #include "core/check.h"
 
 namespace headwise::bench {
@@ -22,24 +23,22 @@ void add_plan(const Plan& plan, Row& row) {
   row.kernel_row += (row.kernel_row.empty() ? "" : " + ") + plan.row();
 }
 
-std::string device_text(const BenchContext& context) {
+std::string device_text(const BenchContext& context, int threads) {
   const Device device = context.options.device;
   if (context.gpu != nullptr)
     return concat(context.machine.gpus[static_cast<std::size_t>(device.index)].name, ", ",
                   to_string(device));
-  return concat(context.machine.cpu.name, ", ", context.threads,
-                context.threads == 1 ? " thread" : " threads");
+  return concat(context.machine.cpu.name, ", ", threads, threads == 1 ? " thread" : " threads");
 }
 
 }  // namespace
 
-Entry Contest::new_entry(const AttentionShape& shape) const {
-  const Workload& workload = job_.workload;
+Entry Contest::new_entry(const AttentionShape& shape, const Workload& workload, int threads) const {
   Entry entry{.row = {}, .shape = shape, .time_ratio = {}};
-  entry.work = attention_work(shape, workload.requests());
+  entry.work = work_of(shape, workload);
   Row& row = entry.row;
   row.suite = name_of(workload.suite);
-  row.device = device_text(context_);
+  row.device = device_text(context_, threads > 0 ? threads : context_.threads);
   row.shape = to_string(shape);
   row.batch = static_cast<std::int64_t>(workload.q_lens.size());
   row.q_len = workload.longest_q();
@@ -47,19 +46,25 @@ Entry Contest::new_entry(const AttentionShape& shape) const {
   row.new_tokens = workload.tokens();
   row.lens = workload.lens;
   row.protocol = name_of(context_.protocol);
+  row.topic = job_.topic;
   return entry;
+}
+
+PlanOptions Contest::plan_options(const Setup& setup) const {
+  return {.threads = setup.threads > 0 ? setup.threads : context_.threads};
 }
 
 Entry Contest::enter(const Setup& setup) {
   const AttentionShape& shape = setup.shape.shape;
-  Entry entry = new_entry(shape);
+  Entry entry = new_entry(shape, setup.workload, setup.threads);
   entry.row.backend = setup.backend.name();
   entry.row.page = page_size(setup.shape, setup.backend);
+  const std::vector<Workload> whole{setup.workload};
   try {
-    for (const Workload& step : setup.steps) {
+    for (const Workload& step : setup.parts.empty() ? whole : setup.parts) {
       StepTensors& tensors = tensors_for(shape, step, static_cast<int>(*entry.row.page));
-      entry.parts.push_back(std::make_unique<Candidate>(setup.backend, shape, tensors,
-                                                        PlanOptions{.threads = context_.threads}));
+      entry.parts.push_back(
+          std::make_unique<Candidate>(setup.backend, shape, tensors, plan_options(setup)));
       add_plan(entry.parts.back()->plan(), entry.row);
       entry.row.note = check(setup, step, tensors, *entry.parts.back());
       if (!entry.row.note.empty()) break;
@@ -70,6 +75,27 @@ Entry Contest::enter(const Setup& setup) {
     if (context_.gpu != nullptr) context_.gpu->forget_failure();
   }
   if (!entry.row.note.empty()) entry.parts.clear();
+  return entry;
+}
+
+Entry Contest::plan_only(const Setup& setup) {
+  Entry entry = new_entry(setup.shape.shape, setup.workload, setup.threads);
+  Row& row = entry.row;
+  row.backend = setup.backend.name();
+  row.page = page_size(setup.shape, setup.backend);
+  context_.options.progress(concat(to_string(setup.workload), ": planning ", row.backend));
+  try {
+    const UnfilledStep unfilled(setup.shape.shape, setup.workload, static_cast<int>(*row.page),
+                                context_.gpu);
+    PlanOptions options = plan_options(setup);
+    if (context_.gpu != nullptr) options.stream = context_.gpu->stream();
+    add_plan(*setup.backend.plan(setup.shape.shape, unfilled.step(), options), row);
+    if (context_.gpu != nullptr) context_.gpu->wait();
+    row.note = kPlanned;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_possible) throw;
+    row.note = error.what();
+  }
   return entry;
 }
 
@@ -148,7 +174,7 @@ std::vector<Entry> Contest::enter(std::vector<Peer>& peers) {
   if (peers.empty()) return entries;
   const AttentionShape& shape = job_.shape.shape;
   for (const Peer& peer : peers) {
-    entries.push_back(new_entry(shape));
+    entries.push_back(new_entry(shape, job_.workload, 0));
     entries.back().row.backend = peer.name();
     entries.back().row.peer = true;
   }
@@ -168,7 +194,9 @@ std::vector<Entry> Contest::enter(std::vector<Peer>& peers) {
 void Contest::prepare(Peer& peer, StepTensors& tensors, SharedTensors& shared, Entry& entry) {
   const AttentionShape& shape = job_.shape.shape;
   context_.options.progress(concat(to_string(job_.workload), ": checking ", peer.name()));
-  const std::int64_t bytes = bytes_a_copy(shape, job_.workload, tensors.page_size());
+  Workload apart = job_.workload;  // few peers lay requests out over shared pages
+  apart.shared_prefix = 0;
+  const std::int64_t bytes = bytes_a_copy(shape, apart, tensors.page_size());
   const std::int64_t copies = copies_of(shape, job_.workload, tensors.page_size());
   try {
     if (const std::int64_t free = free_memory(context_.gpu); copies * bytes > free / 5 * 4)
@@ -179,6 +207,7 @@ void Contest::prepare(Peer& peer, StepTensors& tensors, SharedTensors& shared, E
         peer.prepare(shared, {.copies = static_cast<int>(copies), .protocol = context_.protocol});
     if (!setting.version.empty()) entry.row.backend += " " + setting.version;
     entry.row.kernel_row = setting.setting;
+    entry.row.page = setting.page;
     entry.row.note = setting.note;
     const double bound = std::max(output_bound(shape), setting.bound.value_or(0.0));
     shared.poison();

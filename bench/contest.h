@@ -25,11 +25,13 @@ struct BenchContext {
   bool wrong = false;                       ///< somebody failed a check
 };
 
-/// What a backend is to run in one call: steps of the job's requests, one after another.
+/// What a backend is to run in one call.
 struct Setup {
   const Backend& backend;
   ShapeSpec shape;
-  std::vector<Workload> steps;
+  Workload workload;
+  std::vector<Workload> parts{};  ///< of the workload, to run one after another; empty: in one
+  int threads = 0;                ///< 0: the run's
 };
 
 /// Those who run a job: makes their tensors, which live as long as this object, and checks what
@@ -39,6 +41,8 @@ class Contest {
   Contest(const Job& job, BenchContext& context) : job_(job), context_(context) {}
 
   Entry enter(const Setup& setup);
+  /// The same, but for its tensors: it says what it would run, and its workspace.
+  Entry plan_only(const Setup& setup);
   /// An entry a peer, over the job's own shape. Empty where there are none.
   std::vector<Entry> enter(std::vector<Peer>& peers);
 
@@ -49,7 +53,8 @@ class Contest {
   StepTensors& tensors_for(const AttentionShape& shape, const Workload& step, int page_size);
   const ExactRows& exact_rows(const AttentionShape& shape, const Workload& step,
                               StepTensors& tensors);
-  Entry new_entry(const AttentionShape& shape) const;
+  Entry new_entry(const AttentionShape& shape, const Workload& workload, int threads) const;
+  PlanOptions plan_options(const Setup& setup) const;
   std::int64_t copies_of(const AttentionShape& shape, const Workload& step, int page_size) const;
 
   const Job& job_;

@@ -5,10 +5,12 @@
 namespace headwise::bench {
 namespace {
 
-std::optional<double> fastest_peer(const Entries& entries, std::string_view name = {}) {
+std::optional<double> fastest_peer(const Entries& entries, std::string_view name = {},
+                                   bool paged = false) {
   std::optional<double> fastest;
   for (const Entry& entry : entries.list)
-    if (entry.row.peer && entry.timed() && entry.row.backend.starts_with(name))
+    if (entry.row.peer && entry.timed() && entry.row.backend.starts_with(name) &&
+        (!paged || entry.row.page))
       fastest = std::min(fastest.value_or(entry.seconds()), entry.seconds());
   return fastest;
 }
@@ -59,6 +61,7 @@ void fill_times(const HardwareLimits& limits, Entry& entry) {
   row.limit = name_of(
       time_bound(entry.work, limits.products(entry.shape.q_type).measured, limits.read_bytes_per_s)
           .limit());
+  row.time_ratio = entry.time_ratio;
   if (!entry.timed()) return;
   if (!entry.mhz.empty()) row.sm_mhz = median(entry.mhz);
   const Samples& samples = entry.timing.samples;
@@ -74,9 +77,9 @@ void fill_times(const HardwareLimits& limits, Entry& entry) {
   if (fraction.of_peak.value_or(0.0) > 1.0) add_note(row, "void: faster than the physical peak");
 }
 
-std::vector<Judged> judge_entry(const Entries& entries, const MachineLimits& limits, double read) {
+std::vector<Judged> judge_entry(const Entries& entries, const BenchReport& report, double read) {
   const Entry& entry = entries.list[entries.judged];
-  GoalEvidence evidence{.fastest_peer_s = {}, .pytorch_s = {}, .flash2_s = {}, .time_ratio = {}};
+  GoalEvidence evidence;
   if (entry.timed()) {
     evidence.seconds = entry.seconds();
     evidence.flops_per_s = entry.work.flops / entry.seconds();
@@ -84,9 +87,12 @@ std::vector<Judged> judge_entry(const Entries& entries, const MachineLimits& lim
     evidence.fastest_peer_s = fastest_peer(entries);
     evidence.pytorch_s = fastest_peer(entries, "pytorch");
     evidence.flash2_s = fastest_peer(entries, kFlash2);
+    evidence.paged_peer_s = fastest_peer(entries, "", true);
+    evidence.vllm_s = fastest_peer(entries, kVllmFlash3);
     evidence.time_ratio = entry.time_ratio;
-    evidence.dot = limits.hardware().bf16.peak.value_or(0.0);
-    evidence.fma = limits.f32_fma;
+    evidence.gemm = report.probed().products(entry.shape.q_type).measured;
+    evidence.dot = report.limits.hardware().bf16.peak.value_or(0.0);
+    evidence.fma = report.limits.f32_fma;
     evidence.read = read;
     evidence.group = entry.shape.group_size();
   }
@@ -102,7 +108,7 @@ void fill_rows(std::vector<Entries>& all, BenchReport& report) {
   for (Entries& entries : all) {
     const std::optional<double> peer = fastest_peer(entries);
     if (entries.goal != nullptr)
-      entries.list[entries.judged].row.goals = judge_entry(entries, report.limits, read);
+      entries.list[entries.judged].row.goals = judge_entry(entries, report, read);
     for (Entry& entry : entries.list) {
       fill_times(limits_of(report, entry), entry);
       if (peer && entry.timed()) entry.row.times_peer = *peer / entry.seconds();

@@ -3,16 +3,31 @@
 #include <algorithm>
 #include <array>
 
+#include "core/check.h"
+
 namespace headwise::bench {
 namespace {
 
 using enum Against;
 using enum Suite;
 
-constexpr std::array<std::string_view, 10> kNames{
-    "x fastest peer", "x PyTorch",        "x FlashAttention-2",     "of dot",
-    "of FMA",         "of read",          "of read or dot/2/group", "x contiguous",
-    "x BF16's time",  "x its parts' time"};
+constexpr std::array<std::string_view, 17> kNames{"x fastest peer",
+                                                  "x PyTorch",
+                                                  "x FlashAttention-2",
+                                                  "of GEMM",
+                                                  "of dot",
+                                                  "of FMA",
+                                                  "of read",
+                                                  "of read or dot/2/group",
+                                                  "x contiguous",
+                                                  "x BF16's time",
+                                                  "x its parts' time",
+                                                  "x its window's time",
+                                                  "x unshared time",
+                                                  "x fastest peer's time",
+                                                  "x fastest paged peer's time",
+                                                  "x vLLM's FA3's time",
+                                                  "us"};
 
 constexpr std::int64_t k(std::int64_t thousands) { return thousands * 1024; }
 
@@ -70,6 +85,10 @@ std::optional<double> over(std::optional<double> value, double base) {
   return value && base > 0.0 ? std::optional(*value / base) : std::nullopt;
 }
 
+std::optional<double> time_over(std::optional<double> base, const GoalEvidence& evidence) {
+  return base && evidence.seconds > 0.0 ? std::optional(evidence.seconds / *base) : std::nullopt;
+}
+
 std::optional<double> measured(Against against, const GoalEvidence& evidence) {
   switch (against) {
     case fastest_peer:
@@ -78,6 +97,8 @@ std::optional<double> measured(Against against, const GoalEvidence& evidence) {
       return over(evidence.pytorch_s, evidence.seconds);
     case flash2:
       return over(evidence.flash2_s, evidence.seconds);
+    case gemm:
+      return over(evidence.flops_per_s, evidence.gemm);
     case dot:
       return over(evidence.flops_per_s, evidence.dot);
     case fma:
@@ -92,7 +113,17 @@ std::optional<double> measured(Against against, const GoalEvidence& evidence) {
       return evidence.time_ratio ? std::optional(1.0 / *evidence.time_ratio) : std::nullopt;
     case Against::bf16:
     case parts:
+    case window:
+    case unshared:
       return evidence.time_ratio;
+    case peer_time:
+      return time_over(evidence.fastest_peer_s, evidence);
+    case paged_time:
+      return time_over(evidence.paged_peer_s, evidence);
+    case vllm_time:
+      return time_over(evidence.vllm_s, evidence);
+    case microseconds:
+      return evidence.seconds > 0.0 ? std::optional(evidence.seconds * 1e6) : std::nullopt;
   }
   return {};
 }
@@ -100,6 +131,21 @@ std::optional<double> measured(Against against, const GoalEvidence& evidence) {
 }  // namespace
 
 std::string_view name_of(Against against) { return kNames[static_cast<std::size_t>(against)]; }
+
+bool Goal::wants(Against against) const {
+  return std::any_of(std::begin(targets), std::end(targets), [&](const Target& target) {
+    return target.bound > 0.0 && target.against == against;
+  });
+}
+
+std::string to_string(const Goal& goal) {
+  std::string text = concat(name_of(goal.suite), " ", goal.shape, " ", goal.context);
+  if (goal.new_tokens > 1) text += concat(" new ", goal.new_tokens);
+  if (goal.batch > 1) text += concat(" batch ", goal.batch);
+  if (std::string_view(goal.lens) != "even") text += concat(" ", goal.lens);
+  if (goal.shared_prefix > 0) text += concat(" prefix ", goal.shared_prefix);
+  return text;
+}
 
 std::span<const Goal> goals_for(const Machine& machine, int threads, DeviceType device) {
   if (device == DeviceType::cuda) return gpu_goals();

@@ -1,17 +1,14 @@
 #include "bench/job.h"
 
+#include <regex>
 #include <set>
 
+#include "bench/claim_works.h"
+#include "core/check.h"
 #include "core/log.h"
 
 namespace headwise::bench {
 namespace {
-
-struct Work {
-  Workload workload;
-  ShapeSpec shape;
-  const Goal* goal = nullptr;
-};
 
 void add_goals(std::span<const Goal> goals, const BenchOptions& options, std::vector<Work>& works) {
   for (const Goal& goal : goals) {
@@ -20,11 +17,28 @@ void add_goals(std::span<const Goal> goals, const BenchOptions& options, std::ve
                                    .batch = goal.batch,
                                    .prompts = goal.prompts,
                                    .lens = parse_lens(goal.lens),
+                                   .shared_prefix = goal.shared_prefix,
                                    .seed = options.workload.seed};
-    // A goal is about one step: of Suite::paged, the decode.
-    works.push_back({std::move(make_workloads(goal.suite, workload).front()),
-                     parse_shape_spec(goal.shape), &goal});
+    // A goal is about one step: of Suite::paged, the decode or the prefill.
+    std::vector<Workload> made = make_workloads(goal.suite, workload);
+    const bool last = goal.suite == Suite::paged && goal.new_tokens > 1;
+    works.push_back(
+        {std::move(last ? made.back() : made.front()), parse_shape_spec(goal.shape), &goal});
   }
+}
+
+/// Keeps the goals and claims whose names have what `options.only` looks for.
+void keep_wanted(const BenchOptions& options, std::vector<Work>& works) {
+  if (options.only.empty()) return;
+  const std::regex pattern(options.only);
+  const auto named = [&](const Work& work) {
+    if (work.goal != nullptr) return std::regex_search(to_string(*work.goal), pattern);
+    return !work.topic || std::regex_search(std::string(name_of(*work.topic)), pattern);
+  };
+  std::erase_if(works, [&](const Work& work) { return !named(work); });
+  if (works.empty())
+    throw Error(ErrorCode::unknown_name,
+                concat("no goal or claim has '", options.only, "' in its name"));
 }
 
 }  // namespace
@@ -46,9 +60,12 @@ std::vector<Job> make_jobs(const BenchOptions& options, const Registry& registry
       add_goals(
           options.goals.empty() ? goals_for(machine, threads, options.device.type) : options.goals,
           options, works);
+    if (suite == Suite::claims)
+      for (Work& work : claim_works(options)) works.push_back(std::move(work));
     for (Workload& workload : make_workloads(suite, options.workload))
       works.push_back({std::move(workload), options.shape});
   }
+  keep_wanted(options, works);
   std::vector<Job> jobs;
   std::set<std::string> said;
   for (Work& work : works) {
@@ -57,7 +74,7 @@ std::vector<Job> make_jobs(const BenchOptions& options, const Registry& registry
     Choice choice = registry.choose(problem, machine, options.backend);
     const std::string line = log_line(choice, "0", problem.phase);
     if (said.insert(line).second) log(LogLevel::info, line);
-    jobs.push_back({std::move(work.workload), work.shape, std::move(choice), work.goal});
+    jobs.push_back({std::move(work), std::move(choice)});
   }
   return jobs;
 }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace headwise::bench {
 namespace {
 
@@ -15,7 +18,7 @@ std::string_view standard(const BenchContext& context) {
 /// Whether `reference` would be done with the job soon.
 bool reference_is_quick(const Job& job, const BenchContext& context) {
   if (context.gpu != nullptr || context.reference_flops_per_s <= 0.0) return false;
-  return attention_work(job.shape.shape, job.workload.requests()).flops <
+  return work_of(job.shape.shape, job.workload).flops <
          kLongestReference * context.reference_flops_per_s;
 }
 
@@ -24,7 +27,7 @@ bool reference_is_quick(const Job& job, const BenchContext& context) {
 std::vector<Entry> beside_standard(const Job& job, Contest& contest, const BenchContext& context) {
   const Backend& chosen = *job.choice.backend;
   std::vector<Entry> entries;
-  entries.push_back(contest.enter({chosen, job.shape, {job.workload}}));
+  entries.push_back(contest.enter({chosen, job.shape, job.workload}));
   if (chosen.name() == standard(context) && !job.choice.forced)
     add_note(entries.front().row,
              entries.front().parts.empty() ? "" : "the chosen backend: no faster one can");
@@ -34,7 +37,7 @@ std::vector<Entry> beside_standard(const Job& job, Contest& contest, const Bench
     const bool beside = chosen.name() == standard(context)
                             ? backend == &context.reference && reference_is_quick(job, context)
                             : backend->name() == standard(context);
-    if (beside) entries.push_back(contest.enter({*backend, job.shape, {job.workload}}));
+    if (beside) entries.push_back(contest.enter({*backend, job.shape, job.workload}));
   }
   return entries;
 }
@@ -46,8 +49,7 @@ std::vector<Entry> over_pages(const Job& job, Contest& contest) {
   pages.insert(pages.begin(), job.workload.longest_kv());
   std::vector<Entry> entries;
   for (const int page : pages)
-    entries.push_back(
-        contest.enter({*job.choice.backend, {job.shape.shape, page}, {job.workload}}));
+    entries.push_back(contest.enter({*job.choice.backend, {job.shape.shape, page}, job.workload}));
   return entries;
 }
 
@@ -56,21 +58,62 @@ Entry parts_of(const Job& job, Contest& contest) {
   const Workload& whole = job.workload;
   return contest.enter({*job.choice.backend,
                         job.shape,
+                        whole,
                         {requests_of(whole, 0, whole.prompts),
                          requests_of(whole, whole.prompts, whole.q_lens.size() - whole.prompts)}});
 }
 
-/// The same with BF16 in the cache.
-Entry bf16_twin(const Job& job, Contest& contest, const BenchContext& context) {
-  ShapeSpec twin = job.shape;
-  twin.shape.kv_type = DType::bf16;
+const Backend& chosen_for(const ShapeSpec& shape, const Workload& workload,
+                          const BenchContext& context) {
   const Problem problem =
-      problem_of(twin, job.workload, context.options.device, {.threads = context.threads});
-  const Choice choice = context.registry.choose(problem, context.machine, context.options.backend);
-  return contest.enter({*choice.backend, twin, {job.workload}});
+      problem_of(shape, workload, context.options.device, {.threads = context.threads});
+  return *context.registry.choose(problem, context.machine, context.options.backend).backend;
 }
 
-void note_ratio(Entry& entry, const Entry& base, bool speed, const char* of) {
+/// The other step that a goal compares its own with.
+struct Twin {
+  ShapeSpec shape;
+  Workload workload;
+  const char* name;
+};
+
+std::optional<Twin> twin_of(const Job& job) {
+  if (job.goal == nullptr) return {};
+  Twin twin{job.shape, job.workload, ""};
+  if (job.goal->wants(Against::bf16)) {
+    twin.shape.shape.kv_type = DType::bf16;
+    twin.name = "BF16";
+  } else if (job.goal->wants(Against::window)) {
+    const std::int64_t window = std::exchange(twin.shape.shape.window_left, -1) + 1;
+    for (std::int32_t& kv_len : twin.workload.kv_lens)
+      kv_len = static_cast<std::int32_t>(std::min<std::int64_t>(kv_len, window));
+    twin.name = "a context as long as the window";
+  } else if (job.goal->wants(Against::unshared)) {
+    twin.workload.shared_prefix = 0;
+    twin.workload.lens = job.goal->lens;
+    twin.name = "requests that share nothing";
+  } else {
+    return {};
+  }
+  return twin;
+}
+
+/// What a claim compares, each run by the backend chosen for it or by `standard`.
+LineUp variants_of(const Job& job, Contest& contest, const BenchContext& context) {
+  LineUp result{{}, Pairing::variants};
+  for (const Variant& variant : job.variants) {
+    if (context.options.stop()) break;
+    const Backend& backend = variant.standard
+                                 ? context.registry.find(standard(context))
+                                 : chosen_for(variant.shape, variant.workload, context);
+    const Setup setup{backend, variant.shape, variant.workload, variant.parts, variant.threads};
+    result.entries.push_back(job.planned ? contest.plan_only(setup) : contest.enter(setup));
+    result.entries.back().row.role = variant.role;
+  }
+  return result;
+}
+
+void note_ratio(Entry& entry, const Entry& base, bool speed, const std::string& of) {
   if (!entry.timed() || !base.timed()) return;
   entry.time_ratio = paired_ratio(entry.timing, base.timing);
   const std::size_t rounds = std::min(entry.timing.rounds.size(), base.timing.rounds.size());
@@ -82,15 +125,18 @@ void note_ratio(Entry& entry, const Entry& base, bool speed, const char* of) {
 }  // namespace
 
 LineUp line_up(const Job& job, Contest& contest, const BenchContext& context) {
+  if (!job.variants.empty()) return variants_of(job, contest, context);
   if (job.workload.suite == Suite::paged) return {over_pages(job, contest), Pairing::contiguous};
   LineUp result{beside_standard(job, contest, context), Pairing::none};
   if (job.workload.suite == Suite::mixed) {
-    result.pairing = Pairing::parts;
+    result.pairing = Pairing::last;
+    result.last = "its parts";
     result.entries.push_back(parts_of(job, contest));
-  }
-  if (job.goal != nullptr && job.goal->targets[0].against == Against::bf16) {
-    result.pairing = Pairing::bf16;
-    result.entries.push_back(bf16_twin(job, contest, context));
+  } else if (const std::optional<Twin> twin = twin_of(job)) {
+    result.pairing = Pairing::last;
+    result.last = twin->name;
+    const Backend& backend = chosen_for(twin->shape, twin->workload, context);
+    result.entries.push_back(contest.enter({backend, twin->shape, twin->workload}));
   }
   return result;
 }
@@ -105,12 +151,15 @@ void compare(LineUp& line_up) {
       for (std::size_t i = 1; i < entries.size(); ++i)
         note_ratio(entries[i], entries.front(), true, "contiguous keys");
       return;
-    case Pairing::parts:
-      if (entries.back().timed())
+    case Pairing::variants:
+      for (std::size_t i = 1; i < entries.size(); ++i)
+        if (entries[i].timed() && entries.front().timed())
+          entries[i].time_ratio = paired_ratio(entries[i].timing, entries.front().timing);
+      return;
+    case Pairing::last:
+      if (entries.back().timed() && entries.back().parts.size() > 1)
         add_note(entries.back().row, "its parts: the prompts, then the decodes");
-      return note_ratio(entries.front(), entries.back(), false, "its parts");
-    case Pairing::bf16:
-      return note_ratio(entries.front(), entries.back(), false, "BF16");
+      return note_ratio(entries.front(), entries.back(), false, line_up.last);
   }
 }
 

@@ -6,18 +6,19 @@
 
 namespace headwise::bench {
 
-/// What the first backend of a job is compared with, besides peers: others of the same job.
+/// What is compared within a job, besides peers.
 enum class Pairing : std::uint8_t {
   none,
   contiguous,  ///< the others' pages with the first one's contiguous keys
-  parts,       ///< a mixed step with the last one's two calls
-  bf16,        ///< 8-bit KV with BF16, the second one
+  variants,    ///< a claim's others with its first one
+  last,        ///< the first one with the last one
 };
 
 /// The backends that run a job.
 struct LineUp {
   std::vector<Entry> entries;  ///< the one that the job is about first
   Pairing pairing = Pairing::none;
+  std::string last{};  ///< what the last one is, of Pairing::last
 };
 
 LineUp line_up(const Job& job, Contest& contest, const BenchContext& context);

@@ -85,7 +85,9 @@ PeerSetting Peer::prepare(const SharedTensors& tensors, const PeerRun& run) {
   request["memory_bytes"] = free_memory();
   const Json answer = ask(request);
   PeerSetting setting{
-      text_of(answer, "version"), text_of(answer, "setting"), text_of(answer, "note"), {}};
+      text_of(answer, "version"), text_of(answer, "setting"), text_of(answer, "note"), {}, {}};
+  if (answer.contains("page") && answer["page"].is_number_integer())
+    setting.page = answer["page"].get<std::int64_t>();
   if (answer.contains("bound") && answer["bound"].is_number()) {
     setting.bound = answer["bound"].get<double>();
     if (!(*setting.bound <= kLoosestBound))

@@ -40,10 +40,11 @@ struct PeerRun {
 
 /// What a peer says of a step that it has taken.
 struct PeerSetting {
-  std::string version;          ///< of the library, where the peer's name does not have it
-  std::string setting;          ///< the row that it runs, in its words
-  std::string note;             ///< what it computes otherwise than the step says
-  std::optional<double> bound;  ///< of its error where it is looser than the definition's
+  std::string version;               ///< of the library, where the peer's name does not have it
+  std::string setting;               ///< the row that it runs, in its words
+  std::string note;                  ///< what it computes otherwise than the step says
+  std::optional<double> bound;       ///< of its error where it is looser than the definition's
+  std::optional<std::int64_t> page;  ///< tokens, where K and V lie in pages
 };
 
 /// A library in a process of its own. Any call throws Error(not_possible) with one clause: the

@@ -123,9 +123,11 @@ Json to_json(const BenchReport& report) {
   const bool gpu = report.device.gpu.has_value();
   Json rows = Json::array();
   for (const Row& row : report.rows) rows.push_back(to_json(row));
-  return {{"device", gpu ? gpu_json(report.device) : cpu_json(report.device)},
-          {"limits", gpu ? gpu_limits_json(report) : to_json(report.limits)},
-          {"rows", rows}};
+  Json document{{"device", gpu ? gpu_json(report.device) : cpu_json(report.device)},
+                {"limits", gpu ? gpu_limits_json(report) : to_json(report.limits)},
+                {"rows", rows}};
+  for (const Claim& claim : report.claims) document["claims"].push_back(to_json(claim));
+  return document;
 }
 
 }  // namespace headwise::bench

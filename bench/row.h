@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/claims.h"
 #include "bench/goals.h"
 #include "bench/gpu_limits.h"
 #include "bench/probes.h"
@@ -38,8 +39,15 @@ struct Row {
   std::vector<Judged> goals;  ///< what is wanted of it, beside what it does
   std::string note;
 
-  std::optional<double> times_peer;  ///< speed, in the fastest peer's; for people: not in the JSON
+  // Not in the JSON:
+  std::optional<double> times_peer;  ///< speed, in the fastest peer's
+  std::optional<Topic> topic;        ///< of the claim that it is about
+  std::string role;                  ///< among those that a claim compares
+  std::optional<double> time_ratio;  ///< to the first of these
 };
+
+/// The note of a row that was planned and not run.
+inline constexpr const char* kPlanned = "planned, not run";
 
 /// Adds a clause to the row's note.
 void add_note(Row& row, const std::string& clause);
@@ -61,6 +69,7 @@ struct BenchReport {
   GpuLimits gpu_limits;  ///< of the GPU
   HardwareLimits best;   ///< of probes and peers: what `fraction` is of
   std::vector<Row> rows;
+  std::vector<Claim> claims;
   bool wrong = false;        ///< a row failed its check
   bool interrupted = false;  ///< rows are missing or short
   /// A row passed a physical peak, so the run's probes or clock were disturbed.
@@ -70,7 +79,7 @@ struct BenchReport {
 };
 
 nlohmann::ordered_json to_json(const Row& row);
-/// {"device": ..., "limits": {...}, "rows": [...]}.
+/// {"device": ..., "limits": {...}, "rows": [...]}, and "claims" where there are any.
 nlohmann::ordered_json to_json(const BenchReport& report);
 
 }  // namespace headwise::bench

@@ -64,6 +64,8 @@ void refuse_what_no_peer_can(const AttentionShape& shape, bool on_gpu) {
     throw Error(ErrorCode::not_possible, "FP8 products: no peer is set up for them");
   if (shape.v_is_k_prefix)
     throw Error(ErrorCode::not_possible, "absorbed MLA: no peer is set up for it");
+  if (shape.window_left >= 0)
+    throw Error(ErrorCode::not_possible, "a window: no peer is set up for it");
   if (on_gpu && is_8_bit(shape.kv_type))
     throw Error(ErrorCode::not_possible, "8-bit KV: no peer on a GPU is set up for it");
 }
@@ -173,6 +175,8 @@ void SharedTensors::describe(const AttentionShape& shape, const Workload& worklo
                {"q_lens", workload.q_lens},
                {"kv_lens", workload.kv_lens},
                {"page_size", page_size},
+               {"shared_prefix", workload.shared_prefix},
+               {"prompts", workload.prompts},
                {"tensors",
                 {{"path", concat("/proc/", getpid(), "/fd/", file_)},
                  {"type", name_of(shape.q_type)},

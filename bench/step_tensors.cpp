@@ -13,10 +13,20 @@ std::int64_t pages_of(std::int64_t tokens, int page_size) {
   return (tokens + page_size - 1) / page_size;
 }
 
-std::int64_t pool_of(const std::vector<std::int32_t>& kv_lens, int page_size) {
+/// Pages that a request's table shares with others: whole ones.
+std::int64_t shared_pages(const Workload& workload, std::size_t request, int page_size) {
+  return workload.shares_prefix(request) ? workload.shared_prefix / page_size : 0;
+}
+
+std::int64_t pool_of(const Workload& workload, int page_size) {
   std::int64_t pages = 0;
-  for (const std::int32_t kv_len : kv_lens) pages += pages_of(kv_len, page_size);
-  return pages;
+  std::int64_t shared = 0;
+  for (std::size_t r = 0; r < workload.kv_lens.size(); ++r) {
+    const std::int64_t of_others = shared_pages(workload, r, page_size);
+    pages += pages_of(workload.kv_lens[r], page_size) - of_others;
+    shared = std::max(shared, of_others);
+  }
+  return pages + shared;
 }
 
 /// Elements of the tensors of one copy.
@@ -63,25 +73,23 @@ std::vector<std::int64_t> all_of(std::size_t requests) {
 }  // namespace
 
 std::int64_t bytes_a_copy(const AttentionShape& shape, const Workload& workload, int page_size) {
-  const std::int64_t pages = pool_of(workload.kv_lens, page_size);
+  const std::int64_t pages = pool_of(workload, page_size);
   return Elements(shape, workload.tokens(), pages, page_size).bytes(shape);
 }
 
 std::int64_t kv_bytes_a_copy(const AttentionShape& shape, const Workload& workload, int page_size) {
-  const std::int64_t pages = pool_of(workload.kv_lens, page_size);
+  const std::int64_t pages = pool_of(workload, page_size);
   return Elements(shape, workload.tokens(), pages, page_size).kv_bytes(shape);
 }
 
 StepTensors::StepTensors(const AttentionShape& shape, const Workload& workload, int page_size,
                          int copies, std::uint64_t seed, Gpu* gpu)
     : shape_(shape),
-      q_lens_(workload.q_lens),
-      kv_lens_(workload.kv_lens),
-      tokens_(workload.tokens()),
+      workload_(workload),
       page_size_(page_size),
       seed_(seed),
       gpu_(gpu),
-      pool_pages_(pool_of(workload.kv_lens, page_size)),
+      pool_pages_(pool_of(workload, page_size)),
       q_scale_(scales(shape, 0.75F)),
       k_scale_(scales(shape, 1.25F)),
       v_scale_(scales(shape, 0.5F)),
@@ -95,9 +103,7 @@ StepTensors::StepTensors(const AttentionShape& shape, const Workload& workload, 
 
 StepTensors::StepTensors(const StepTensors& other, int copy, std::span<const std::int64_t> requests)
     : shape_(other.shape_),
-      q_lens_(other.q_lens_),
-      kv_lens_(other.kv_lens_),
-      tokens_(other.tokens_),
+      workload_(other.workload_),
       page_size_(other.page_size_),
       seed_(other.seed_),
       columns_(other.columns_),
@@ -108,11 +114,17 @@ StepTensors::StepTensors(const StepTensors& other, int copy, std::span<const std
       v_scale_(other.v_scale_),
       copies_(1) {
   std::vector<std::int32_t> kept;  // pages of the other's pool, in the order of this one's
+  std::vector<std::int32_t> place(static_cast<std::size_t>(other.pool_pages_), -1);  // in `kept`
   for (const std::int64_t r : requests) {
-    const std::int64_t used = pages_of(kv_lens_[static_cast<std::size_t>(r)], page_size_);
+    const std::int64_t used = pages_of(workload_.kv_lens[static_cast<std::size_t>(r)], page_size_);
     for (std::int64_t i = 0; i < used; ++i) {
-      pages_[static_cast<std::size_t>(r * columns_ + i)] = static_cast<std::int32_t>(kept.size());
-      kept.push_back(other.table(r)[i]);
+      const std::int32_t page = other.table(r)[i];
+      std::int32_t& here = place[static_cast<std::size_t>(page)];
+      if (here < 0) {
+        here = static_cast<std::int32_t>(kept.size());
+        kept.push_back(page);
+      }
+      pages_[static_cast<std::size_t>(r * columns_ + i)] = here;
     }
   }
   pool_pages_ = static_cast<std::int64_t>(kept.size());
@@ -123,26 +135,34 @@ StepTensors StepTensors::on_cpu(int copy, std::span<const std::int64_t> requests
   return {*this, copy, requests};
 }
 
-StepTensors StepTensors::on_cpu(int copy) const { return on_cpu(copy, all_of(kv_lens_.size())); }
+StepTensors StepTensors::on_cpu(int copy) const {
+  return on_cpu(copy, all_of(workload_.kv_lens.size()));
+}
 
 void StepTensors::make_tables() {
   std::vector<std::int32_t> order(static_cast<std::size_t>(pool_pages_));
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), std::mt19937_64(seed_));
   columns_ = static_cast<std::int32_t>(
-      pages_of(*std::max_element(kv_lens_.begin(), kv_lens_.end()), page_size_));
+      pages_of(*std::max_element(workload_.kv_lens.begin(), workload_.kv_lens.end()), page_size_));
   // What is past a request's last page must not be read: no pool has such a page.
-  pages_.assign(kv_lens_.size() * static_cast<std::size_t>(columns_), -1);
-  auto next = order.begin();
-  for (std::size_t r = 0; r < kv_lens_.size(); ++r) {
-    const std::int64_t used = pages_of(kv_lens_[r], page_size_);
-    std::copy_n(next, used, pages_.begin() + static_cast<std::ptrdiff_t>(r) * columns_);
-    next += used;
+  pages_.assign(workload_.kv_lens.size() * static_cast<std::size_t>(columns_), -1);
+  // The pages that are shared are the first ones; the others follow, request after request.
+  std::int64_t next = 0;
+  for (std::size_t r = 0; r < workload_.kv_lens.size(); ++r)
+    next = std::max(next, shared_pages(workload_, r, page_size_));
+  for (std::size_t r = 0; r < workload_.kv_lens.size(); ++r) {
+    const std::int64_t shared = shared_pages(workload_, r, page_size_);
+    const std::int64_t own = pages_of(workload_.kv_lens[r], page_size_) - shared;
+    auto row = pages_.begin() + static_cast<std::ptrdiff_t>(r) * columns_;
+    row = std::copy_n(order.begin(), shared, row);
+    std::copy_n(order.begin() + next, own, row);
+    next += own;
   }
 }
 
 void StepTensors::fill(Copy& copy, std::uint64_t index) {
-  const Elements count(shape_, tokens_, pool_pages_, page_size_);
+  const Elements count(shape_, workload_.tokens(), pool_pages_, page_size_);
   copy.q = TensorMemory(count.q * size_of(shape_.q_type), gpu_);
   copy.out = TensorMemory(count.out * size_of(shape_.out_type()), gpu_);
   copy.k = TensorMemory(count.k * size_of(shape_.kv_type), gpu_);
@@ -160,7 +180,7 @@ void StepTensors::fill(Copy& copy, std::uint64_t index) {
 
 /// What fill() puts into `pages` of the copy `index`, one after another.
 void StepTensors::fill_pages(const std::vector<std::int32_t>& pages, std::uint64_t index) {
-  const Elements count(shape_, tokens_, pool_pages_, page_size_);
+  const Elements count(shape_, workload_.tokens(), pool_pages_, page_size_);
   const std::uint64_t first = first_seed(seed_, index);
   Copy& copy = copies_.front();
   const auto make = [&](TensorMemory& memory, const RandomTable& table, std::int64_t elements,
@@ -197,11 +217,11 @@ StepBatch StepTensors::step() {
   const Device device = gpu_ != nullptr ? gpu_->device() : Device{};
   StepBatch step;
   step.q = dense(static_cast<const void*>(q(0).data()), shape_.q_type,
-                 {tokens_, shape_.q_heads, shape_.head_dim_qk}, device);
+                 {workload_.tokens(), shape_.q_heads, shape_.head_dim_qk}, device);
   step.out = dense(static_cast<void*>(copies_[0].out.data()), shape_.out_type(),
-                   {tokens_, shape_.q_heads, shape_.head_dim_v}, device);
-  step.q_lens = q_lens_;
-  step.kv_lens = kv_lens_;
+                   {workload_.tokens(), shape_.q_heads, shape_.head_dim_v}, device);
+  step.q_lens = workload_.q_lens;
+  step.kv_lens = workload_.kv_lens;
   step.tables.page_size = page_size_;
   step.tables.pool_pages = pool_pages_;
   step.tables.columns = columns_;

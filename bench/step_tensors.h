@@ -21,8 +21,8 @@ std::int64_t kv_bytes_a_copy(const AttentionShape& shape, const Workload& worklo
 
 /// A step's tensors on the CPU or on a GPU: random numbers (q and keys of variance 1, so that
 /// logits have it too), K and V in pages that lie in shuffled order. There are several copies, to
-/// be run in rotation, so that no run finds the last one's data in a cache. All views point in
-/// here.
+/// be run in rotation, so that no run finds the last one's data in a cache. Tables of requests that
+/// share a prefix begin with the same pages. All views point in here.
 class StepTensors {
  public:
   /// Same seed, same numbers, wherever they are. `copies` >= 1; `gpu` null: on the CPU, else it
@@ -67,8 +67,7 @@ class StepTensors {
   void place_on_gpu();
 
   AttentionShape shape_;
-  std::vector<std::int32_t> q_lens_, kv_lens_;
-  std::int64_t tokens_ = 0;
+  Workload workload_;
   int page_size_ = 0;
   std::uint64_t seed_ = 0;
   Gpu* gpu_ = nullptr;

@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <iterator>
 #include <vector>
 
 #include "bench/free_memory.h"
+#include "bench/grid.h"
 
 namespace headwise::bench {
 namespace {
@@ -95,42 +100,6 @@ std::string format_best(const HardwareLimits& best) {
       best.read_bytes_per_s / 1e9, best.f32.measured / 1e12, best.bf16.measured / 1e12);
 }
 
-/// Cells in columns as wide as their widest, heads first.
-class Grid {
- public:
-  explicit Grid(std::vector<std::pair<std::string, bool>> heads) : heads_(std::move(heads)) {
-    for (const auto& [head, right] : heads_) widths_.push_back(head.size());
-  }
-
-  void add(std::vector<std::string> cells) {
-    for (std::size_t c = 0; c < cells.size(); ++c)
-      widths_[c] = std::max(widths_[c], cells[c].size());
-    lines_.push_back(std::move(cells));
-  }
-
-  std::string text() const {
-    std::vector<std::string> heads;
-    for (const auto& [head, right] : heads_) heads.push_back(head);
-    std::string text = line(heads);
-    for (const std::vector<std::string>& cells : lines_) text += line(cells);
-    return text;
-  }
-
- private:
-  std::string line(const std::vector<std::string>& cells) const {
-    std::string text;
-    for (std::size_t c = 0; c < cells.size(); ++c)
-      text += heads_[c].second ? fmt::format("{:>{}}  ", cells[c], widths_[c])
-                               : fmt::format("{:<{}}  ", cells[c], widths_[c]);
-    text.erase(text.find_last_not_of(' ') + 1);
-    return text + '\n';
-  }
-
-  std::vector<std::pair<std::string, bool>> heads_;  // with whether its column is of numbers
-  std::vector<std::size_t> widths_;
-  std::vector<std::vector<std::string>> lines_;
-};
-
 bool any_of(const std::vector<Row>& rows, bool (*is)(const Row&)) {
   return std::any_of(rows.begin(), rows.end(), is);
 }
@@ -188,14 +157,45 @@ std::string format_goals(const std::vector<Row>& rows) {
   return grid.text();
 }
 
+std::string format_cell(const Claim::Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  const auto* value = std::get_if<double>(&cell);
+  if (value == nullptr) return "-";
+  const bool whole = *value == std::floor(*value) && std::abs(*value) < 1e9;
+  return whole ? fmt::format("{:.0f}", *value) : fmt::format("{:.4g}", *value);
+}
+
+std::string format_claim(const Claim& claim) {
+  std::vector<std::pair<std::string, bool>> heads;
+  for (std::size_t i = 0; i < claim.heads.size(); ++i) {
+    const bool numbers = std::none_of(
+        claim.points.begin(), claim.points.end(),
+        [&](const auto& cells) { return std::holds_alternative<std::string>(cells[i]); });
+    heads.emplace_back(claim.heads[i], numbers);
+  }
+  Grid grid(std::move(heads));
+  for (const std::vector<Claim::Cell>& cells : claim.points) {
+    std::vector<std::string> texts;
+    for (const Claim::Cell& cell : cells) texts.push_back(format_cell(cell));
+    grid.add(std::move(texts));
+  }
+  return fmt::format("\n{}: {}\nby {}\n{}", name_of(claim.topic), verdict_line(claim),
+                     fmt::join(claim.ran, "; "), grid.text());
+}
+
 }  // namespace
 
 std::string format_table(const BenchReport& report) {
-  const std::vector<Row>& rows = report.rows;
+  // Those of claims are in tables of their own, unless something is wrong with them.
+  std::vector<Row> rows;
+  std::copy_if(report.rows.begin(), report.rows.end(), std::back_inserter(rows),
+               [](const Row& row) { return !row.topic || (!row.ms && row.note != kPlanned); });
   std::string text =
       fmt::format("{}\n{}\n", format_device(report.device),
                   report.device.gpu ? format_gpu_limits(report) : format_limits(report.limits));
+  for (const Claim& claim : report.claims) text += format_claim(claim);
   if (rows.empty()) return text;
+  if (!report.claims.empty()) text += '\n';
   if (any_of(rows, [](const Row& row) { return row.peer; })) text += format_best(report.best);
   if (!differ(rows, &Row::shape)) text += fmt::format("shape: {}; ", rows.front().shape);
   text += differ(rows, &Row::protocol) ? "protocol: that of each row"

@@ -10,8 +10,8 @@
 namespace headwise::bench {
 namespace {
 
-constexpr std::array<std::string_view, 6> kSuites{"prefill", "append", "decode",
-                                                  "mixed",   "paged",  "goals"};
+constexpr std::array<std::string_view, 7> kSuites{"prefill", "append", "decode", "mixed",
+                                                  "paged",   "claims", "goals"};
 constexpr std::int64_t kMixedChunk = 2048;
 
 std::int32_t length(std::int64_t tokens) {
@@ -23,6 +23,15 @@ std::int32_t length(std::int64_t tokens) {
 void add(Workload& workload, std::int64_t q_len, std::int64_t kv_len) {
   workload.q_lens.push_back(length(q_len));
   workload.kv_lens.push_back(length(kv_len));
+}
+
+void share_prefix(Workload& workload, std::int64_t tokens) {
+  for (std::size_t r = workload.prompts; r < workload.q_lens.size(); ++r)
+    check(workload.kv_lens[r] - workload.q_lens[r] >= tokens, "a shared prefix of ", tokens,
+          " tokens is longer than what a request of ", workload.kv_lens[r],
+          " tokens has cached: ", workload.kv_lens[r] - workload.q_lens[r]);
+  workload.shared_prefix = length(tokens);
+  workload.lens += concat(", prefix ", tokens);
 }
 
 Workload make_workload(Suite suite, const WorkloadOptions& options,
@@ -43,6 +52,8 @@ Workload make_workload(Suite suite, const WorkloadOptions& options,
     else
       add(workload, 1, context);
   }
+  if (takes_shared_prefix(suite) && options.shared_prefix > 0)
+    share_prefix(workload, options.shared_prefix);
   return workload;
 }
 
@@ -55,7 +66,7 @@ Suite parse_suite(std::string_view name) {
   if (found == kSuites.end())
     throw Error(ErrorCode::unknown_name,
                 concat("unknown suite '", name,
-                       "'; there are prefill, append, decode, mixed, paged, goals"));
+                       "'; there are prefill, append, decode, mixed, paged, claims, goals"));
   return static_cast<Suite>(found - kSuites.begin());
 }
 
@@ -83,9 +94,31 @@ std::vector<RequestLengths> Workload::requests() const {
   return requests;
 }
 
+AttentionWork work_of(const AttentionShape& shape, const Workload& workload) {
+  std::vector<RequestLengths> requests = workload.requests();
+  AttentionWork work = attention_work(shape, requests);
+  const auto bytes_of = [&](const RequestLengths& one) {
+    return attention_work(shape, {&one, 1}).read_bytes;
+  };
+  // What a request reads of the prefix is what it reads less without it; windows may hide some.
+  double all = 0.0;
+  double most = 0.0;
+  for (std::size_t r = 0; r < requests.size(); ++r) {
+    if (!workload.shares_prefix(r)) continue;
+    RequestLengths own = requests[r];
+    own.kv_len -= workload.shared_prefix;
+    const double of_prefix = bytes_of(requests[r]) - bytes_of(own);
+    all += of_prefix;
+    most = std::max(most, of_prefix);
+  }
+  work.read_bytes -= all - most;
+  return work;
+}
+
 std::string to_string(const Workload& workload) {
   return concat(name_of(workload.suite), " q ", workload.longest_q(), " kv ", workload.longest_kv(),
-                " batch ", workload.q_lens.size());
+                " batch ", workload.q_lens.size(), workload.shared_prefix > 0 ? " prefix " : "",
+                workload.shared_prefix > 0 ? concat(workload.shared_prefix) : "");
 }
 
 Workload requests_of(const Workload& workload, std::size_t first, std::size_t count) {
@@ -94,11 +127,13 @@ Workload requests_of(const Workload& workload, std::size_t first, std::size_t co
   return {.suite = workload.suite,
           .lens = workload.lens,
           .q_lens = {workload.q_lens.begin() + from, workload.q_lens.begin() + to},
-          .kv_lens = {workload.kv_lens.begin() + from, workload.kv_lens.begin() + to}};
+          .kv_lens = {workload.kv_lens.begin() + from, workload.kv_lens.begin() + to},
+          .prompts = std::clamp(workload.prompts, first, first + count) - first,
+          .shared_prefix = workload.shared_prefix};
 }
 
 std::vector<Workload> make_workloads(Suite suite, const WorkloadOptions& options) {
-  if (suite == Suite::goals) return {};
+  if (suite == Suite::claims || suite == Suite::goals) return {};
   const bool listed = options.lens.kind == Lens::Kind::listed;
   const std::vector<std::int64_t> contexts =
       listed ? std::vector<std::int64_t>{0} : options.contexts;

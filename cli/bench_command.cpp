@@ -10,6 +10,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,9 @@ constexpr const char* kHelp = R"(Suites, for a context of C tokens:
             in one call; also those two parts in two calls, and the ratio
   paged     decode, then prefill: keys of one piece, then shuffled pages of 64 and 16 tokens (or of
             the shape's page size), and the ratio
+  claims    what is said of attention, checked here: scores in memory or not, workspace, group sizes,
+            splits along the keys, page sizes, mixed steps, appends. Sizes are its own but for those of
+            --shape, --contexts, --new and --batch that are given
   goals     the project's goals for the device: their own shapes and contexts, each beside what is
             wanted
 
@@ -57,6 +61,11 @@ speed in that of the fastest of them.
 --lens: how the contexts of a batch differ: even; zipf (C/128 times 1 to 128, small ones more often);
 one-long (one of C, the others of C/128); or a file with a context a line, in place of --contexts and
 --batch.
+--shared-prefix N: the requests' first N tokens are the same, and lie in the same pages (whole ones); of
+append, decode and the decodes of mixed.
+--only PATTERN: goals and claims whose name has this regular expression, such as "decode.*f8" or "memory".
+A goal's name is its suite, shape, context, new tokens, batch, lens and prefix: "append q32:kv8:d128
+32768 new 64".
 --protocol: sustained (calls back to back), burst (calls after rests), graph (replayed CUDA graphs, on
 GPUs). If not given: sustained, but graph for calls on a GPU that should take less than 0.3 ms.
 
@@ -64,7 +73,9 @@ Examples:
   headwise bench prefill append decode --contexts 4k --new 64
   headwise bench decode --shape q32:kv8:d128:f8 --contexts 4k,32k --batch 16 --json
   headwise bench mixed --batch 32 --contexts 2k --device cpu --threads 1 --save mixed.json
-  headwise bench goals --peers --save goals.json)";
+  headwise bench decode --contexts 33k --batch 64 --shared-prefix 32k
+  headwise bench claims
+  headwise bench goals --peers --only decode --save goals.json)";
 
 struct Flags {
   std::vector<std::string> suites;
@@ -75,6 +86,8 @@ struct Flags {
   std::string new_tokens = "64";
   std::int64_t batch = 1;
   std::string lens = "even";
+  std::string shared_prefix;
+  std::string only;
   std::string protocol;
   int threads = 0;
   std::uint64_t seed = 0;
@@ -85,19 +98,49 @@ struct Flags {
 
 /// Options that would have no effect are refused: the user means something by them.
 void refuse_idle_options(const CLI::App& command, const bench::BenchOptions& options) {
-  if (command.count("--new") > 0 &&
-      std::none_of(options.suites.begin(), options.suites.end(), bench::takes_new_tokens))
-    throw CLI::ValidationError("--new", "only the suite append has new tokens to choose");
-  const bool all_goals =
-      std::all_of(options.suites.begin(), options.suites.end(),
-                  [](bench::Suite suite) { return suite == bench::Suite::goals; });
-  for (const char* name : {"--shape", "--contexts", "--batch", "--lens"})
-    if (all_goals && command.count(name) > 0)
-      throw CLI::ValidationError(name, "the suite goals has shapes and contexts of its own");
+  using bench::Suite;
+  const std::vector<Suite>& suites = options.suites;
+  const auto only_of = [&](std::initializer_list<Suite> some) {
+    return std::all_of(suites.begin(), suites.end(), [&](Suite suite) {
+      return std::find(some.begin(), some.end(), suite) != some.end();
+    });
+  };
+  const auto refuse = [&](const char* name, bool idle, const char* why) {
+    if (idle && command.count(name) > 0) throw CLI::ValidationError(name, why);
+  };
+  refuse("--new",
+         std::none_of(suites.begin(), suites.end(), bench::takes_new_tokens) &&
+             only_of({Suite::prefill, Suite::decode, Suite::mixed, Suite::paged, Suite::goals}),
+         "only the suites append and claims have new tokens to choose");
+  refuse("--shared-prefix", std::none_of(suites.begin(), suites.end(), bench::takes_shared_prefix),
+         "only requests of append, decode and mixed have cached tokens to share");
+  refuse("--only",
+         only_of({Suite::prefill, Suite::append, Suite::decode, Suite::mixed, Suite::paged}),
+         "it chooses among goals and claims");
+  refuse("--peers", only_of({Suite::claims}), "claims are about Headwise alone");
+  refuse("--lens", only_of({Suite::claims, Suite::goals}),
+         "the suites claims and goals have their own");
+  for (const char* name : {"--shape", "--contexts", "--batch"})
+    refuse(name, only_of({Suite::goals}), "the suite goals has shapes and contexts of its own");
   if (options.workload.lens.kind != bench::Lens::Kind::listed) return;
   for (const char* name : {"--contexts", "--batch"})
     if (command.count(name) > 0)
       throw CLI::ValidationError(name, "the file of --lens lists the contexts of the batch");
+}
+
+std::int64_t size_option(const std::string& name, const std::string& text) {
+  const std::vector<std::int64_t> sizes = sizes_option(name, text);
+  if (sizes.size() > 1) throw CLI::ValidationError(name, "one number of tokens");
+  return sizes.front();
+}
+
+std::string pattern_option(const std::string& name, const std::string& text) {
+  try {
+    const std::regex valid(text);
+  } catch (const std::regex_error&) {
+    throw CLI::ValidationError(name, "'" + text + "' is no regular expression");
+  }
+  return text;
 }
 
 /// "cpu", "cuda", "cuda:1".
@@ -135,6 +178,15 @@ void set_device(const Flags& flags, bench::BenchOptions& options) {
       gpu ? bench::gpu_peers(bench::program_folder()) : bench::find_peers(bench::peers_folder());
 }
 
+bench::ClaimOptions claim_options(const CLI::App& command, const bench::BenchOptions& options) {
+  bench::ClaimOptions claims;
+  if (command.count("--shape") > 0) claims.shape = options.shape;
+  if (command.count("--contexts") > 0) claims.contexts = options.workload.contexts;
+  if (command.count("--new") > 0) claims.new_tokens = options.workload.new_tokens.front();
+  if (command.count("--batch") > 0) claims.batch = options.workload.batch;
+  return claims;
+}
+
 bench::BenchOptions read_options(const CLI::App& command, const Flags& flags) {
   bench::BenchOptions options;
   for (const std::string& suite : flags.suites) options.suites.push_back(bench::parse_suite(suite));
@@ -146,8 +198,13 @@ bench::BenchOptions read_options(const CLI::App& command, const Flags& flags) {
                       .batch = flags.batch,
                       .prompts = 1,
                       .lens = bench::parse_lens(flags.lens),
+                      .shared_prefix = flags.shared_prefix.empty()
+                                           ? 0
+                                           : size_option("--shared-prefix", flags.shared_prefix),
                       .seed = flags.seed};
   if (!flags.protocol.empty()) options.protocol = bench::parse_protocol(flags.protocol);
+  options.claims = claim_options(command, options);
+  options.only = pattern_option("--only", flags.only);
   refuse_idle_options(command, options);
   const int available = this_machine().cpu.threads;
   if (flags.threads > available)
@@ -190,7 +247,10 @@ void judge(const bench::BenchReport& report) {
                 "something disturbed the measurement; repeat it on a quiet machine");
   const bool timed = std::any_of(report.rows.begin(), report.rows.end(),
                                  [](const bench::Row& row) { return row.ms.has_value(); });
-  if (!timed)
+  const bool judged =
+      std::any_of(report.claims.begin(), report.claims.end(),
+                  [](const bench::Claim& claim) { return claim.holds.has_value(); });
+  if (!timed && !judged)
     throw Error(ErrorCode::not_possible, "no backend could be timed: " + report.rows.front().note);
 }
 
@@ -214,7 +274,7 @@ void add_bench_command(CLI::App& app) {
       "bench", "Time attention, and say how near it comes to the machine's limits");
   command
       ->add_option("SUITE", flags->suites,
-                   "prefill, append, decode, mixed, paged, goals: one or more")
+                   "prefill, append, decode, mixed, paged, claims, goals: one or more")
       ->required();
   command->add_option("--shape", flags->shape, kShapeHelp)->capture_default_str();
   command->add_option("--backend", flags->backend, "run this backend alone");
@@ -228,6 +288,9 @@ void add_bench_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--lens", flags->lens, "even, zipf, one-long or a file")
       ->capture_default_str();
+  command->add_option("--shared-prefix", flags->shared_prefix,
+                      "tokens that all requests begin with (see below)");
+  command->add_option("--only", flags->only, "a part of goals or claims (see below)");
   command->add_option("--threads", flags->threads, "CPU threads; all that there are if not given")
       ->check(CLI::PositiveNumber);
   command->add_option("--protocol", flags->protocol, "sustained, burst or graph (see below)");

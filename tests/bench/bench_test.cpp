@@ -7,6 +7,7 @@
 #include "headwise/error.h"
 #include "tests/bench/bench_options.h"
 #include "tests/bench/fake_backends.h"
+#include "tests/bench/fake_peer.h"
 
 namespace headwise::bench {
 namespace {
@@ -56,6 +57,23 @@ TEST(RunBench, AMixedStepStandsBesideItsParts) {
   EXPECT_EQ(report.rows[2].backend, "fake");
   EXPECT_NE(report.rows[2].note.find("its parts"), std::string::npos) << report.rows[2].note;
   EXPECT_TRUE(report.rows[2].ms);
+}
+
+TEST(RunBench, ASharedPrefixIsRight) {
+  const FakeBackend backend("fake", Fault::none);
+  BenchOptions options = short_options();
+  options.suites = {Suite::decode, Suite::append, Suite::mixed};
+  options.workload.batch = 3;
+  options.workload.shared_prefix = 40;
+  options.workload.new_tokens = {8};
+  options.peers = {fake_peer()};
+  const BenchReport report = run_with(backend, options);
+  EXPECT_FALSE(report.wrong);
+  EXPECT_EQ(report.rows.size(), 3U + 3U + 4U);
+  for (const Row& row : report.rows) {
+    EXPECT_TRUE(row.ms) << row.note;
+    EXPECT_EQ(row.lens, "even, prefix 40");
+  }
 }
 
 TEST(RunBench, PagesStandBesideContiguousKeys) {

@@ -75,6 +75,17 @@ TEST(GpuRows, EverySuiteAndFormatIsChecked) {
   }
 }
 
+TEST(GpuRows, ClaimsAreChecked) {
+  GpuRun run;
+  run.options.suites = {Suite::claims};
+  run.options.claims = {.shape = parse_shape_spec("q4:kv2:d16"), .contexts = {64}, .batch = 2};
+  const BenchReport report = run.report();
+  EXPECT_FALSE(report.wrong);
+  EXPECT_EQ(report.claims.size(), 7U);
+  EXPECT_EQ(report.claims[3].points.size(), 2U);
+  for (const Row& row : report.rows) EXPECT_TRUE(row.ms || row.note == kPlanned) << row.note;
+}
+
 TEST(GpuRows, ProtocolsAreThoseAskedFor) {
   for (const Protocol protocol : {Protocol::sustained, Protocol::burst, Protocol::graph}) {
     GpuRun run;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -44,6 +45,31 @@ TEST(StepTensorsTest, PagesAreShuffledAndUsedOnce) {
   EXPECT_EQ(*seen.rbegin(), 251);
   EXPECT_FALSE(ordered);
   EXPECT_EQ(tensors.table(0)[2], -1);  // past the request's last page
+}
+
+TEST(StepTensorsTest, TablesOfASharedPrefixBeginWithTheSamePages) {
+  const AttentionShape shape = parse_shape_spec("q4:kv2:d16").shape;
+  Workload workload{.suite = Suite::mixed,
+                    .lens = "test",
+                    .q_lens = {20, 1, 2},
+                    .kv_lens = {20, 37, 30},
+                    .prompts = 1,
+                    .shared_prefix = 25};
+  StepTensors tensors(shape, workload, 8, 1, 3);
+  std::set<std::int32_t> seen;
+  for (const auto& [request, pages] : {std::pair{0, 3}, {1, 5}, {2, 4}})
+    seen.insert(tensors.table(request), tensors.table(request) + pages);
+  EXPECT_EQ(seen.size(), 3U + 5U + 1U);  // three whole pages of the prefix are in both
+  EXPECT_EQ(*seen.rbegin(), 8);
+  EXPECT_TRUE(std::equal(tensors.table(1), tensors.table(1) + 3, tensors.table(2)));
+  EXPECT_NE(tensors.table(1)[3], tensors.table(2)[3]);
+  EXPECT_EQ(kv_bytes_a_copy(shape, workload, 8), 9 * 8 * 2 * 2 * 16 * 2);
+  EXPECT_NO_THROW(validate(shape, tensors.step()));
+
+  const std::int64_t requests[] = {1, 2};
+  const StepTensors some = tensors.on_cpu(0, requests);
+  EXPECT_TRUE(std::equal(some.table(1), some.table(1) + 3, some.table(2)));
+  EXPECT_EQ(*std::max_element(some.table(1), some.table(1) + 5), 4);
 }
 
 TEST(StepTensorsTest, CopiesDifferAndSeedsRepeat) {

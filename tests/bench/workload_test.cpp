@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "attention/shape_spec.h"
 #include "bench/sizes.h"
 #include "headwise/error.h"
 
@@ -94,12 +95,50 @@ TEST(Workloads, RequestsOfAStepAreAStep) {
   EXPECT_EQ(requests_of(mixed, 1, 2).kv_lens, (Lengths{64, 64}));
 }
 
+TEST(Workloads, APrefixIsSharedByThoseWhoHaveItCached) {
+  const auto decode =
+      make_workloads(Suite::decode, {.contexts = {100}, .batch = 3, .shared_prefix = 64})[0];
+  EXPECT_EQ(decode.shared_prefix, 64);
+  EXPECT_EQ(decode.lens, "even, prefix 64");
+  EXPECT_TRUE(decode.shares_prefix(0));
+  const auto mixed =
+      make_workloads(Suite::mixed, {.contexts = {100}, .batch = 2, .shared_prefix = 64})[0];
+  EXPECT_FALSE(mixed.shares_prefix(0));
+  EXPECT_TRUE(mixed.shares_prefix(1));
+  EXPECT_TRUE(requests_of(mixed, 1, 2).shares_prefix(0));
+  EXPECT_FALSE(requests_of(mixed, 0, 1).shares_prefix(0));
+  EXPECT_EQ(
+      make_workloads(Suite::prefill, {.contexts = {100}, .shared_prefix = 64})[0].shared_prefix, 0);
+  const std::string text =
+      error_of([] { make_workloads(Suite::decode, {.contexts = {64}, .shared_prefix = 64}); },
+               ErrorCode::invalid_input);
+  EXPECT_NE(text.find("has cached: 63"), std::string::npos) << text;
+}
+
+TEST(Workloads, ASharedPrefixIsReadOnce) {
+  const AttentionShape shape = parse_shape_spec("q4:kv2:d16").shape;
+  Workload workload =
+      make_workloads(Suite::decode, {.contexts = {100}, .batch = 3, .shared_prefix = 64})[0];
+  const AttentionWork shared = work_of(shape, workload);
+  workload.shared_prefix = 0;
+  const AttentionWork apart = work_of(shape, workload);
+  EXPECT_EQ(shared.flops, apart.flops);
+  // Two of three times 64 tokens, 2 KV heads, K and V, 16 elements of 2 bytes.
+  EXPECT_EQ(apart.read_bytes - shared.read_bytes, 2 * 64 * 2 * 2 * 16 * 2);
+  // Through a window of 50 tokens each of them sees 14 of the prefix's.
+  const AttentionShape narrow = parse_shape_spec("q4:kv2:d16:w50").shape;
+  const double seen = work_of(narrow, workload).read_bytes;
+  workload.shared_prefix = 64;
+  EXPECT_EQ(seen - work_of(narrow, workload).read_bytes, 2 * 14 * 2 * 2 * 16 * 2);
+}
+
 TEST(Workloads, PagedIsADecodeAndAPrefill) {
   const auto all = make_workloads(Suite::paged, {.contexts = {64}, .batch = 2});
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].q_lens, (Lengths{1, 1}));
   EXPECT_EQ(all[1].q_lens, (Lengths{64, 64}));
   EXPECT_TRUE(make_workloads(Suite::goals, {}).empty());
+  EXPECT_TRUE(make_workloads(Suite::claims, {}).empty());
 }
 
 TEST(Workloads, RefuseRequestsPast31Bits) {

@@ -38,7 +38,7 @@ void expect_refused(const Arguments& arguments, int status, const Arguments& par
 TEST(BenchCommand, RefusesWrongUsageBeforeItMeasures) {
   expect_refused({"bench"}, 2, {"SUITE"});
   expect_refused({"bench", "decode", "prefil"}, 2,
-                 {"prefil", "prefill", "append", "decode", "mixed", "paged", "goals"});
+                 {"prefil", "prefill", "append", "decode", "mixed", "paged", "claims", "goals"});
   expect_refused(small_bench({"--batch", "0"}), 2, {"--batch"});
   expect_refused(small_bench({"--threads", "0"}), 2, {"--threads"});
   expect_refused(small_bench({"--lens", "zpif"}), 2, {"zpif", "one-long"});
@@ -50,6 +50,13 @@ TEST(BenchCommand, RefusesWrongUsageBeforeItMeasures) {
   expect_refused({"bench", "decode", "--contexts", "3000m"}, 2, {"3000m"});
   for (const char* option : {"--shape=q4:kv2:d16", "--contexts=64", "--batch=2", "--lens=zipf"})
     expect_refused({"bench", "goals", option}, 2, {"goals", std::string(option).substr(0, 6)});
+  expect_refused({"bench", "claims", "--lens=zipf"}, 2, {"--lens"});
+  expect_refused({"bench", "claims", "--peers"}, 2, {"--peers"});
+  expect_refused(small_bench({"--only", "decode"}), 2, {"--only"});
+  expect_refused({"bench", "goals", "--only", "("}, 2, {"--only", "'('"});
+  expect_refused({"bench", "prefill", "--shared-prefix", "64"}, 2, {"--shared-prefix"});
+  expect_refused(small_bench({"--shared-prefix", "64,32"}), 2, {"--shared-prefix"});
+  expect_refused(small_bench({"--shared-prefix", "64"}), 1, {"64", "63"});
 }
 
 TEST(BenchCommand, SaysWhatThisMachineCannot) {
