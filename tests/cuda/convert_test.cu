@@ -64,6 +64,51 @@ void expect_e4m3() {
   }
 }
 
+struct NarrowByInstruction {
+  __device__ static std::uint32_t convert(float4 x) {
+    return ptx::four_f32_to_e4m3(x.x, x.y, x.z, x.w);
+  }
+};
+struct NarrowByBits {
+  __device__ static std::uint32_t convert(float4 x) {
+    return ptx::four_f32_to_e4m3_by_bits(x.x, x.y, x.z, x.w);
+  }
+};
+
+template <class How>
+__global__ void narrow_all(const float4* values, std::uint32_t* codes) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  codes[i] = How::convert(values[i]);
+}
+
+/// All signs, exponents and upper seven bits of the mantissa, with lower bits about the middle and
+/// the ends: all numbers, all ties, and what lies beside them.
+template <class How>
+void expect_narrowed() {
+  const std::uint32_t low_bits[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff, 0x1234, 0xfedc};
+  std::vector<float> values;
+  for (std::uint32_t high = 0; high < 1U << 16; ++high)
+    for (const std::uint32_t low : low_bits)
+      values.push_back(std::bit_cast<float>(high << 16 | low));
+  const auto count = static_cast<std::int64_t>(values.size());
+  const DeviceBuffer from(0, 4 * count);
+  const DeviceBuffer to(0, count);
+  copy_to_device(from.data(), values.data(), 4 * count);
+  narrow_all<How><<<static_cast<unsigned>(count / 1024), 256>>>(from.as<const float4>(),
+                                                                to.as<std::uint32_t>());
+  check_launch("narrow_all");
+  std::vector<std::uint8_t> codes(values.size());
+  copy_to_host(codes.data(), to.data(), count);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i]))
+      ASSERT_EQ(codes[i] & 0x7f, 0x7f) << std::bit_cast<std::uint32_t>(values[i]);
+    else
+      ASSERT_EQ(codes[i], float_to_e4m3(values[i])) << values[i];
+  }
+}
+
+TEST(Convert, F32ToE4m3ByTheInstruction) { expect_narrowed<NarrowByInstruction>(); }
+TEST(Convert, F32ToE4m3ByBits) { expect_narrowed<NarrowByBits>(); }
 TEST(Convert, E4m3ByTheInstruction) { expect_e4m3<ByInstruction>(); }
 TEST(Convert, E4m3ByBits) { expect_e4m3<ByBits>(); }
 

@@ -42,6 +42,18 @@ StepBatch on_cpu(StepBatch step) {
   return step;
 }
 
+AppendArgs on_cpu(AppendArgs args) {
+  args.k = on_cpu(args.k, "new k"), args.v = on_cpu(args.v, "new v");
+  MutableKvView& cache = args.cache;
+  cache.k = on_cpu(cache.k, "k"), cache.v = on_cpu(cache.v, "v");
+  cache.k_scale = on_cpu(cache.k_scale, "k_scale"),
+  cache.v_scale = on_cpu(cache.v_scale, "v_scale");
+  for (const float* scale : {args.k_scale, args.v_scale}) expect_device(scale, 4, "a scale");
+  expect_device(args.saturated, 8, "saturated");
+  args.first_rows = nullptr;
+  return args;
+}
+
 /// The step with the lengths that are on the device; rows stay where the host's put them.
 class StepOnDevice {
  public:
@@ -159,6 +171,30 @@ Support FakeGpu::explain(const Problem& problem, const Machine& machine) const {
   Problem delegated = problem;
   delegated.device = {};
   return cpu_.explain(delegated, machine);
+}
+
+/// Lengths, first rows among them, are all on the device, or all the host's.
+void FakeGpu::append(const AttentionShape& shape, const StepBatch& step,
+                     const AppendArgs& args) const {
+  const StepBatch host = on_cpu(step);
+  const AppendArgs whole = on_cpu(args);
+  if (args.first_rows == nullptr) return cpu_.append_kv(shape, host, whole);
+  const DeviceLengths& lengths = step.device_lengths;
+  for (const std::int32_t* numbers : {lengths.q_lens, lengths.kv_lens, args.first_rows})
+    expect_device(numbers, 4 * step.requests(), "lengths");
+  for (std::int64_t r = 0; r < step.requests(); ++r) {
+    StepBatch one = host;
+    one.q_lens = {lengths.q_lens + r, 1};
+    one.kv_lens = {lengths.kv_lens + r, 1};
+    one.tables.pages += r * one.tables.request_stride;
+    AppendArgs part = whole;
+    for (TensorView* rows : {&part.k, &part.v}) {
+      rows->data = static_cast<const std::byte*>(rows->data) +
+                   args.first_rows[r] * rows->strides[0] * size_of(rows->dtype);
+      rows->sizes[0] = lengths.q_lens[r];
+    }
+    cpu_.append_kv(shape, one, part);
+  }
 }
 
 std::unique_ptr<Plan> FakeGpu::make_plan(const Problem& problem, const Support& support) const {

@@ -22,6 +22,8 @@ class FakeGpu final : public Backend {
 
  private:
   std::unique_ptr<Plan> make_plan(const Problem& problem, const Support& support) const override;
+  void append(const AttentionShape& shape, const StepBatch& step,
+              const AppendArgs& args) const override;
 
   const Backend& cpu_;
   Flaw flaw_;

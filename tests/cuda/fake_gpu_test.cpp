@@ -7,8 +7,10 @@
 #include <cstdlib>
 
 #include "headwise/registry.h"
+#include "tests/conformance/append_case.h"
 #include "tests/conformance/runner.h"
 #include "tests/conformance/suite.h"
+#include "tests/cuda/append_replays.h"
 #include "tests/cuda/replays.h"
 
 namespace headwise::conformance {
@@ -42,6 +44,26 @@ TEST(FakeGpu, GivesTheProcessorsBits) {
     run(cpu(), c, on_cpu);
     EXPECT_EQ(difference(on_gpu, on_cpu), "");
   }
+}
+
+TEST(FakeGpu, AppendsTheProcessorsBits) {
+  const FakeGpu good(cpu());
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    Rng rng(5, i);
+    const AppendCase c(random_append(rng));
+    std::uint64_t expected_count = 0;
+    std::uint64_t count = 0;
+    const Cache expected = c.expected(expected_count);
+    Cache got = c.cache();
+    c.append(good, got, &count);
+    EXPECT_EQ(difference(got, expected), "") << to_string(c.recipe());
+    EXPECT_EQ(count, expected_count);
+  }
+}
+
+TEST(FakeGpu, AppendsForOtherLengthsOnTheDevice) {
+  expect_appends_for_other_lengths(
+      FakeGpu(cpu()), [](const auto& launches) { return [launches] { launches(nullptr); }; });
 }
 
 TEST(FakeGpu, EachTensorMayHaveMemoryOfItsOwn) {
