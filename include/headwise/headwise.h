@@ -4,8 +4,8 @@
 /* The C API: shape, plan, run, error text. For engines in other languages and for scripts that load
  * libheadwise.so. Each struct is filled by its _init function and then by the caller; the meaning,
  * shape and unit of every field are those of the C++ struct of the same name (attention_shape.h,
- * step_batch.h, kv_binding.h, plan.h). No function throws or aborts; a call that fails has changed
- * nothing. */
+ * step_batch.h, kv_binding.h, append_kv.h, plan.h). No function throws or aborts; a call that fails
+ * has changed nothing. */
 
 #include <stdint.h>
 
@@ -121,11 +121,23 @@ typedef struct headwise_args {
   float* lse;
 } headwise_args;
 
+/* AppendArgs of append_kv.h; the cache is a headwise_kv beside it. */
+typedef struct headwise_append {
+  uint32_t bytes;       /* sizeof(headwise_append), set by _init */
+  headwise_tensor k, v; /* new rows */
+  const float* k_scale; /* f8e4m3 */
+  const float* v_scale;
+  uint64_t* saturated;       /* f8e4m3, or null */
+  const int32_t* first_rows; /* CUDA: [requests] on the device, or null */
+  void* stream;
+} headwise_append;
+
 void headwise_shape_init(headwise_shape* shape);
 void headwise_step_init(headwise_step* step);
 void headwise_kv_init(headwise_kv* kv);
 void headwise_options_init(headwise_options* options);
 void headwise_args_init(headwise_args* args);
+void headwise_append_init(headwise_append* append);
 
 /* "0.1.0". */
 const char* headwise_version(void);
@@ -152,6 +164,11 @@ void headwise_binding_free(headwise_binding* binding);
 
 /* Checks the arguments (O(1)) and runs the plan's step. */
 headwise_status headwise_run(headwise_plan* plan, const headwise_args* args);
+
+/* Writes a step's new K and V into one layer's cache, as the plan's backend reads it. Of the step,
+ * lengths, layout, tables and starts are looked at; it need not be the plan's. */
+headwise_status headwise_append_kv(const headwise_plan* plan, const headwise_step* step,
+                                   const headwise_kv* cache, const headwise_append* append);
 
 /* merge.h; `outs` and `lses` have `parts` entries; `sinks` and `lse` may be null. */
 headwise_status headwise_merge(int64_t parts, const headwise_tensor* outs,

@@ -156,6 +156,14 @@ PlanOptions to_options(const headwise_options* options) {
                        .pairs = options->capacity_pairs}};
 }
 
+MutableKvView to_kv(const headwise_kv* kv) {
+  check_given(kv, "kv");
+  return {.k = to_view(kv->k, "k"),
+          .v = to_view(kv->v, "v"),
+          .k_scale = to_view(kv->k_scale, "k_scale"),
+          .v_scale = to_view(kv->v_scale, "v_scale")};
+}
+
 template <class Struct>
 void init(Struct* value) {
   *value = Struct{};
@@ -180,6 +188,7 @@ void headwise_step_init(headwise_step* step) {
 void headwise_kv_init(headwise_kv* kv) { headwise::init(kv); }
 void headwise_options_init(headwise_options* options) { headwise::init(options); }
 void headwise_args_init(headwise_args* args) { headwise::init(args); }
+void headwise_append_init(headwise_append* append) { headwise::init(append); }
 
 const char* headwise_version(void) { return headwise::version().data(); }
 const char* headwise_last_error(void) { return headwise::last_error().c_str(); }
@@ -228,11 +237,7 @@ headwise_status headwise_bind(const headwise_plan* plan, const headwise_kv* kv,
   return guarded([&] {
     check(plan != nullptr, "plan is null");
     check(binding != nullptr, "binding is null");
-    headwise::check_given(kv, "kv");
-    const headwise::KvView view{.k = headwise::to_view(kv->k, "k"),
-                                .v = headwise::to_view(kv->v, "v"),
-                                .k_scale = headwise::to_view(kv->k_scale, "k_scale"),
-                                .v_scale = headwise::to_view(kv->v_scale, "v_scale")};
+    const headwise::KvView view = headwise::to_kv(kv);
     auto made = std::make_unique<headwise_binding>();
     made->binding = plan->backend->bind(plan->plan->shape(), view, plan->plan->layout());
     *binding = made.release();
@@ -257,6 +262,23 @@ headwise_status headwise_run(headwise_plan* plan, const headwise_args* args) {
                                     .lse = args->lse};
     plan->plan->check(to_args);
     plan->plan->run(to_args);
+  });
+}
+
+headwise_status headwise_append_kv(const headwise_plan* plan, const headwise_step* step,
+                                   const headwise_kv* cache, const headwise_append* append) {
+  return guarded([&] {
+    check(plan != nullptr, "plan is null");
+    headwise::check_given(append, "append");
+    const headwise::AppendArgs args{.k = headwise::to_view(append->k, "new k"),
+                                    .v = headwise::to_view(append->v, "new v"),
+                                    .cache = headwise::to_kv(cache),
+                                    .k_scale = append->k_scale,
+                                    .v_scale = append->v_scale,
+                                    .saturated = append->saturated,
+                                    .first_rows = append->first_rows,
+                                    .stream = append->stream};
+    plan->backend->append_kv(plan->plan->shape(), headwise::to_step(step), args);
   });
 }
 

@@ -59,6 +59,11 @@ class Args(c.Structure):
                 ("workspace", c.c_void_p), ("stream", c.c_void_p), ("q", c.c_void_p), ("out", c.c_void_p), ("lse", F32P)]
 
 
+class Append(c.Structure):
+    _fields_ = [("bytes", c.c_uint32), ("k", Tensor), ("v", Tensor), ("k_scale", F32P), ("v_scale", F32P),
+                ("saturated", c.POINTER(c.c_uint64)), ("first_rows", I32P), ("stream", c.c_void_p)]
+
+
 def filled(lib, kind, init):
     value = kind()
     getattr(lib, init)(c.byref(value))
@@ -81,6 +86,39 @@ def ok(lib, status):
 def as_i32(values):
     array = np.ascontiguousarray(values, np.int32)
     return array, array.ctypes.data_as(I32P)
+
+
+def new_slots(case):
+    """(row among the new tokens, page, slot in the page) of every one."""
+    token = 0
+    for r, (q_len, kv_len) in enumerate(zip(case["q_lens"], case["kv_lens"])):
+        for slot in range(kv_len - q_len, kv_len):
+            yield token, case["block_tables"][r][slot // case["page_size"]], slot % case["page_size"]
+            token += 1
+
+
+def append_again(lib, plan, step, case, arrays):
+    """Takes the new tokens' keys and values out of the cache and appends them: the cache is the same again."""
+    kv_type = case["shape"]["kv_type"]
+    if kv_type in ("f8e4m3", "i8") or any(q > kv for q, kv in zip(case["q_lens"], case["kv_lens"])):
+        return
+    append, kv, caches = filled(lib, Append, "headwise_append_init"), filled(lib, Kv, "headwise_kv_init"), {}
+    for name in ("k", "v"):
+        if name in arrays:
+            cache = arrays[name].copy()
+            rows = np.zeros((sum(case["q_lens"]), cache.shape[1], cache.shape[3]), cache.dtype)
+            for token, page, slot in new_slots(case):
+                rows[token], cache[page, :, slot] = cache[page, :, slot], 0
+            caches[name] = cache, rows
+            setattr(kv, name, tensor(cache, kv_type))
+            setattr(append, name, tensor(rows, kv_type))
+    ok(lib, lib.headwise_append_kv(plan, c.byref(step), c.byref(kv), c.byref(append)))
+    for name, (cache, _) in caches.items():
+        assert cache.tobytes() == arrays[name].tobytes(), f"{case['name']}: appending changed {name}"
+    append_again.cases += 1
+
+
+append_again.cases = 0
 
 
 def run(lib, case, blob, backend):
@@ -128,6 +166,7 @@ def run(lib, case, blob, backend):
         kv.k_scale, kv.v_scale = tensor(arrays["k_scale"], "f32"), tensor(arrays["v_scale"], "f32")
     ok(lib, lib.headwise_bind(plan, c.byref(kv), c.byref(binding)))
 
+    append_again(lib, plan, step, case, arrays)
     room = np.empty(lib.headwise_plan_workspace_bytes(plan) + 64, np.uint8)
     args = filled(lib, Args, "headwise_args_init")
     args.kv, args.workspace = binding, room.ctypes.data + -room.ctypes.data % 64
@@ -169,7 +208,8 @@ def main():
             if fault:
                 failed += 1
                 print(f"{backend} {case['name']}: {fault}")
-        print(f"{backend}: {len(paths)} golden cases through the C API")
+        print(f"{backend}: {len(paths)} golden cases through the C API, {append_again.cases} of them appended to")
+        append_again.cases = 0
     if failed or not paths:
         sys.exit(f"{failed} failed of {len(paths)} cases a backend")
 

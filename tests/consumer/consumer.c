@@ -27,12 +27,14 @@ static headwise_tensor dense(void* data, int64_t tokens) {
 }
 
 int main(void) {
-  float q[2] = {0, 0}, k[4] = {1, 2, 3, 4}, v[4] = {1, 10, 3, 30}, out[2] = {0, 0};
+  float q[2] = {0, 0}, k[4] = {1, 2, 0, 0}, v[4] = {1, 10, 0, 0}, out[2] = {0, 0};
+  float new_k[2] = {3, 4}, new_v[2] = {3, 30};
   const int32_t q_lens[1] = {1}, kv_lens[1] = {2};
   const int64_t kv_start[1] = {0};
   headwise_shape shape;
   headwise_step step;
   headwise_kv kv;
+  headwise_append append;
   headwise_args args;
   headwise_plan* plan = NULL;
   headwise_binding* binding = NULL;
@@ -65,6 +67,10 @@ int main(void) {
   shape.kv_heads = 1;
 
   if (headwise_plan_create(&shape, &step, NULL, &plan) != HEADWISE_OK) return failed("plan");
+  headwise_append_init(&append);
+  append.k = dense(new_k, 1);
+  append.v = dense(new_v, 1);
+  if (headwise_append_kv(plan, &step, &kv, &append) != HEADWISE_OK) return failed("append");
   if (headwise_bind(plan, &kv, &binding) != HEADWISE_OK) return failed("bind");
   bytes = (size_t)headwise_plan_workspace_bytes(plan);
   workspace = malloc(bytes + 64);
