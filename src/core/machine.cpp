@@ -95,9 +95,9 @@ CpuInfo detect_cpu() {
   cpu.avx2 = avx_state && bit(extended.ebx, 5) && bit(basic.ecx, 12) && bit(basic.ecx, 29);
   cpu.avx512 = cpu.avx2 && avx512_state && bit(extended.ebx, 16) && bit(extended.ebx, 17) &&
                bit(extended.ebx, 30) && bit(extended.ebx, 31);
-  cpu.avx512_bf16 = cpu.avx512 && bit(further.eax, 5);
+  cpu.avx512_bf16 = cpu.avx512 && bit(extended.ecx, 1) && bit(further.eax, 5);
   cpu.slow_bf16_dot = cpu.avx512_bf16 && is_intel();
-  cpu.amx_bf16 = cpu.avx512 && (state & kTileState) == kTileState && bit(extended.edx, 22) &&
+  cpu.amx_bf16 = cpu.avx512_bf16 && (state & kTileState) == kTileState && bit(extended.edx, 22) &&
                  bit(extended.edx, 24) && request_amx();
   return cpu;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cpu/tiled/tiled_backends.h"
 #include "tests/conformance/backend_choice.h"
 #include "tests/conformance/recipe.h"
 #include "tests/conformance/suite.h"
@@ -15,8 +16,10 @@ namespace {
 
 std::vector<const Backend*> judged_backends() {
   std::vector<const Backend*> result;
-  for (const Backend* backend : chosen_backends())
+  for (const Backend* backend : chosen_backends()) {
     if (backend->name() != "reference") result.push_back(backend);
+    if (backend->name() == "cpu-avx512bf16") result.push_back(&avx512bf16_with_dot_products());
+  }
   return result;
 }
 

@@ -20,6 +20,7 @@ std::vector<Candidate> candidates() {
   return {{&kPortableF32, true},
           {&kAvx2F32, cpu.avx2},
           {&kAvx512F32, cpu.avx512},
+          {&kAvx512VbmiF32, cpu.avx512_bf16},
           {&kAvx512Bf16, cpu.avx512_bf16},
           {&kAmxBf16, cpu.amx_bf16}};
 }

@@ -5,7 +5,7 @@
 
 #include <immintrin.h>
 
-#include "cpu/tiled/tile.h"
+#include "cpu/tiled/stretch.h"
 
 namespace headwise::tiled {
 namespace {
@@ -15,8 +15,12 @@ struct Avx2 {
   static constexpr int kLanes = 8;
   static constexpr int kRows = 6;  // 6 x 2 sums, 2 operands and a broadcast: 15 of 16 registers
   static constexpr int kColumns = 2;
+  static constexpr int kSums = 8;  // that few rows keep in registers
   static constexpr bool kPairs = false;
   static constexpr bool kMatrixTiles = false;
+
+  template <Stored kType>
+  using Stretch = InOrder<Avx2, kType>;
 
   static F zero() { return _mm256_setzero_ps(); }
   static F set(float x) { return _mm256_set1_ps(x); }

@@ -5,7 +5,10 @@
 
 #include <immintrin.h>
 
-#include "cpu/tiled/tile.h"
+#include <type_traits>
+
+#include "cpu/tiled/stretch.h"
+#include "cpu/tiled/stretch_avx512.h"
 
 namespace headwise::tiled {
 namespace {
@@ -15,8 +18,12 @@ struct Avx512 {
   static constexpr int kLanes = 16;
   static constexpr int kRows = 6;  // 6 x 4 sums, 4 operands and a broadcast fill the 32 registers
   static constexpr int kColumns = 4;
+  static constexpr int kSums = 16;  // that few rows keep in registers
   static constexpr bool kPairs = false;
   static constexpr bool kMatrixTiles = false;
+
+  template <Stored kType>
+  using Stretch = std::conditional_t<kType == Stored::bf16, EvenThenOdd, InOrder<Avx512, kType>>;
 
   static __mmask16 first_lanes(int n) {
     return n >= 16  ? __mmask16{0xffff}

@@ -1,15 +1,22 @@
 #pragma once
 
-// AVX-512 with BF16 products as the tiled kernel wants it. For files compiled with those
+// AVX-512 with VBMI and BF16 products as the tiled kernel wants it. For files compiled with those
 // instructions only.
 
 #include "cpu/tiled/isa_avx512.h"
+#include "cpu/tiled/stretch_vbmi.h"
 
 namespace headwise::tiled {
 namespace {
 
+/// Products in F32.
+struct Avx512Vbmi : Avx512 {
+  template <Stored kType>
+  using Stretch = std::conditional_t<kType == Stored::f8e4m3, E4m3ByTable, Avx512::Stretch<kType>>;
+};
+
 /// Products of BF16 pairs, summed in F32.
-struct Avx512Bf16 : Avx512 {
+struct Avx512Bf16 : Avx512Vbmi {
   static constexpr bool kPairs = true;
 
   static __m512bh as_pairs(F x) { return reinterpret_cast<__m512bh>(x); }

@@ -4,6 +4,7 @@
 
 namespace headwise::tiled {
 
+const TileKernels kAvx512VbmiF32 = Kernel<Avx512Vbmi>::kernels("avx512 vbmi f32");
 const TileKernels kAvx512Bf16 = Kernel<Avx512Bf16>::kernels("avx512 bf16");
 
 }  // namespace headwise::tiled

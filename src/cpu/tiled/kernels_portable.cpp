@@ -13,8 +13,12 @@ struct Portable {
   static constexpr int kLanes = 4;
   static constexpr int kRows = 4;
   static constexpr int kColumns = 2;
+  static constexpr int kSums = 4;  // that few rows keep in registers
   static constexpr bool kPairs = false;
   static constexpr bool kMatrixTiles = false;
+
+  template <Stored kType>
+  using Stretch = InOrder<Portable, kType>;
 
   template <class Function>
   static F each(Function&& function) {

@@ -43,7 +43,33 @@ KeyRun KeyReader::piece(std::int64_t slot, std::int64_t end) const {
   return {slot, std::min(end - slot, page_size - token), position, 0, token};
 }
 
+/// The keys of `all` that may be seen, their page looked up where there are any.
+KeyRun KeyReader::seen_part(const KeyRun& all) const {
+  KeyRun run = all.within(seen_);
+  if (run.count > 0 && step_.layout == KvLayout::paged)
+    run.page = step_.tables.pages[table_row_ + all.slot / step_.tables.page_size];
+  return run;
+}
+
+/// The scales of a tile are read before its keys are multiplied, so that nothing hides their way
+/// from memory.
+void KeyReader::fetch_scales(std::int64_t slot) const {
+  constexpr int kLine = 64;  // bytes
+  const std::int64_t end = std::min<std::int64_t>(slot + kTileKeys, request_.kv_len);
+  for (std::int64_t at = slot; at < end;) {
+    const KeyRun all = piece(at, end);
+    const KeyRun run = seen_part(all);
+    for (const Rows* rows : {&k_scale_, &v_scale_}) {
+      const int step = rows->token == sizeof(float) ? kLine / sizeof(float) : 1;
+      for (std::int64_t i = 0; i < run.count; i += step)
+        __builtin_prefetch(rows->at(run) + i * rows->token);
+    }
+    at += all.count;
+  }
+}
+
 void KeyReader::read(std::int64_t slot, KeyTile& tile) const {
+  if (scaled_) fetch_scales(slot + kTileKeys);
   tile.first_position = std::numeric_limits<std::int32_t>::max();
   tile.last_position = std::numeric_limits<std::int32_t>::min();
   tile.columns = 0;
@@ -51,10 +77,8 @@ void KeyReader::read(std::int64_t slot, KeyTile& tile) const {
   const std::int64_t end = std::min<std::int64_t>(slot + kTileKeys, request_.kv_len);
   for (std::int64_t at = slot; at < end;) {
     const KeyRun all = piece(at, end);
-    KeyRun run = all.within(seen_);
+    const KeyRun run = seen_part(all);
     if (run.count > 0) {
-      if (step_.layout == KvLayout::paged)
-        run.page = step_.tables.pages[table_row_ + all.slot / step_.tables.page_size];
       fill_dead(done, static_cast<int>(run.slot - slot), tile);
       fill_live(run, slot, tile);
       done = static_cast<int>(run.slot - slot + run.count);

@@ -32,6 +32,8 @@ class KeyReader {
   };
 
   KeyRun piece(std::int64_t slot, std::int64_t end) const;
+  KeyRun seen_part(const KeyRun& all) const;
+  void fetch_scales(std::int64_t slot) const;
   void fill_live(const KeyRun& run, std::int64_t first_slot, KeyTile& tile) const;
   void fill_dead(int begin, int end, KeyTile& tile) const;
 

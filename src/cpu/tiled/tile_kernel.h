@@ -6,14 +6,15 @@
 // FlashAttention-2, Dao 2023, algorithm 1), the query heads of a group being rows of one tile.
 
 #include "cpu/tiled/ahead.h"
+#include "cpu/tiled/few_rows.h"
 #include "cpu/tiled/operands.h"
+#include "cpu/tiled/softmax.h"
 #include "cpu/tiled/tile.h"
 #include "cpu/tiled/vector_math.h"
 
 namespace headwise::tiled {
 namespace {
 
-constexpr float kInfinity = __builtin_inff();
 constexpr std::uint32_t kSignOfFloat = 0x80000000U;
 constexpr std::uint32_t kSignsOfPair = 0x80008000U;
 
@@ -33,6 +34,28 @@ void with_count(int n, Body&& body) {
 
 constexpr std::int64_t padded(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
+/// A type that is known when the code is compiled.
+template <Stored Type>
+struct TypeIs {
+  static constexpr Stored value = Type;
+};
+
+template <class Body>
+void with_type(Stored type, Body&& body) {
+  switch (type) {
+    case Stored::f32:
+      return body(TypeIs<Stored::f32>{});
+    case Stored::f16:
+      return body(TypeIs<Stored::f16>{});
+    case Stored::bf16:
+      return body(TypeIs<Stored::bf16>{});
+    case Stored::f8e4m3:
+      return body(TypeIs<Stored::f8e4m3>{});
+    case Stored::i8:
+      return body(TypeIs<Stored::i8>{});
+  }
+}
+
 template <class Isa>
 struct Kernel {
   using F = typename Isa::F;
@@ -40,13 +63,21 @@ struct Kernel {
   static constexpr int kPerUnit = Operands<Isa>::kPerUnit;
   static constexpr int kSpan = Operands<Isa>::kSpan;
   static constexpr int kVectors = kTileKeys / kLanes;  // of a row of scores
-  static constexpr int kFewRows = 8;  // up to here keys are multiplied as they lie, not transposed
+  // Up to here keys are multiplied as they lie, not transposed.
+  static constexpr int kFewRows = Isa::kMatrixTiles ? 8 : 16;
+  static constexpr int kFewDotRows = 8;
+  static constexpr bool kDot =
+      Isa::kPairs && !Isa::kMatrixTiles;  // of few rows, where keys are pairs
   static constexpr int kPUnits = kTileKeys / kPerUnit;
-  static constexpr int kRowBlock = Isa::kMatrixTiles ? 32 : Isa::kRows;
+  static constexpr int kMostFew = kLanes < 8 ? kLanes : 8;  // few rows that are multiplied at once
+  static constexpr int kRowBlock = Isa::kMatrixTiles       ? 32
+                                   : kMostFew > Isa::kRows ? kMostFew
+                                                           : Isa::kRows;
 
   static std::int64_t q_stride(const TileShape& s) {
     return padded(s.head_dim_qk, kSpan) / kPerUnit;
   }
+  static std::int64_t q_floats(const TileShape& s) { return q_stride(s) * kPerUnit; }
   static std::int64_t o_stride(const TileShape& s) { return padded(s.head_dim_v, kSpan); }
   static std::int64_t v_units(const TileShape& s) { return o_stride(s) / kPerUnit; }
 
@@ -57,7 +88,8 @@ struct Kernel {
     std::uint32_t* v_rows;    // [64, v_units] values as operands, where the cache's are not
     std::uint32_t* v_packed;  // [32, o_stride] pairs of keys, for products of pairs
     float* s;                 // [row_block, 64]
-    std::uint32_t* p;         // [row_block, kPUnits]
+    std::uint32_t* p;         // [row_block, kPUnits], or of few rows floats [rows, 64]
+    float* few_q;             // [few rows, q_floats] as FewRows has them
     float* correction;        // [row_block]
     std::int64_t words;
 
@@ -73,7 +105,8 @@ struct Kernel {
       v_rows = take(kTileKeys * v_units(shape));
       v_packed = take(Isa::kPairs ? kPUnits * o_stride(shape) : 0);
       s = reinterpret_cast<float*>(take(kRowBlock * kTileKeys));
-      p = take(kRowBlock * kPUnits);
+      p = take(kRowBlock * kTileKeys);
+      few_q = reinterpret_cast<float*>(take(kMostFew * q_floats(shape)));
       correction = reinterpret_cast<float*>(take(kRowBlock));
     }
   };
@@ -136,64 +169,6 @@ struct Kernel {
     }
   }
 
-  // ---- softmax
-
-  /// Scores of one row to logits in base 2, less the largest so far, to weights in p.
-  static void soften(const TileShape& shape, const RowTile& rows, int row, const KeyTile& tile,
-                     bool masked, float* s, std::uint32_t* p, float* correction) {
-    F x[kVectors];
-    for (int j = 0; j < kVectors; ++j) x[j] = Isa::load_floats(s + j * kLanes);
-    if (shape.kv_type == Stored::i8)
-      for (int j = 0; j < kVectors; ++j)
-        x[j] = Isa::mul(x[j], Isa::load_floats(tile.k_scale + j * kLanes));
-    if (shape.softcap > 0.0F)
-      for (int j = 0; j < kVectors; ++j)
-        x[j] = Isa::mul(Isa::set(shape.softcap), VectorMath<Isa>::hyperbolic_tangent(
-                                                     Isa::mul(x[j], Isa::set(shape.cap_scale))));
-    if (masked)
-      for (int j = 0; j < kVectors; ++j)
-        x[j] = Isa::where_between(tile.position + j * kLanes, rows.first_seen[row],
-                                  rows.last_seen[row], x[j], Isa::set(-kInfinity));
-    F most = x[0];
-    for (int j = 1; j < kVectors; ++j) most = Isa::max(most, x[j]);
-    const float tile_top = Isa::largest(most) * shape.scale_log2;
-    const bool higher = tile_top > rows.top[row];
-    const float top = higher ? tile_top : rows.top[row];
-    if (!(top > -kInfinity)) return nothing_seen(rows, row, x, p, correction);
-
-    *correction = higher ? VectorMath<Isa>::one_power_of_two(rows.top[row] - top) : 1.0F;
-    F sum = Isa::zero();
-    for (int j = 0; j < kVectors; ++j) {
-      x[j] = VectorMath<Isa>::weight(Isa::fma(x[j], Isa::set(shape.scale_log2), Isa::set(-top)));
-      sum = Isa::add(sum, x[j]);
-    }
-    rows.top[row] = top;
-    rows.total[row] = rows.total[row] * *correction + Isa::sum(sum);
-    store_weights(shape, tile, x, p);
-  }
-
-  static void store_weights(const TileShape& shape, const KeyTile& tile, F* x, std::uint32_t* p) {
-    if (shape.kv_type == Stored::i8)
-      for (int j = 0; j < kVectors; ++j)
-        x[j] = Isa::mul(x[j], Isa::load_floats(tile.v_scale + j * kLanes));
-    if constexpr (Isa::kPairs) {
-      for (int j = 0; j < kVectors; j += 2) Isa::store_pairs(p + j / 2 * kLanes, x[j], x[j + 1]);
-    } else {
-      for (int j = 0; j < kVectors; ++j) Isa::store(reinterpret_cast<float*>(p) + j * kLanes, x[j]);
-    }
-  }
-
-  /// A row that has seen no key yet, or only logits of -inf; a NaN among them still counts.
-  static void nothing_seen(const RowTile& rows, int row, const F* x, std::uint32_t* p,
-                           float* correction) {
-    F sum = Isa::zero();
-    for (int j = 0; j < kVectors; ++j) sum = Isa::add(sum, x[j]);
-    const float seen = Isa::sum(sum);
-    if (seen != seen) rows.total[row] = seen;
-    *correction = 1.0F;
-    for (int u = 0; u < kPUnits; ++u) p[u] = 0;
-  }
-
   // ---- weights times values
 
   /// o[R, columns] = o * correction + p[R, keys] times values; `values[u]` are the operands of p's
@@ -254,6 +229,12 @@ struct Kernel {
 
   static void fold(const TileShape& shape, const RowTile& rows, const KeyTile& tile,
                    const KeyTile* next) {
+    const bool dot = kDot && Operands<Isa>::as_it_lies(shape.kv_type, shape.head_dim_qk);
+    const bool few = rows.rows <= (dot ? kFewDotRows : kFewRows) && !rows.one_way;
+    if (few && !dot)
+      return with_type(shape.kv_type, [&](auto type) {
+        fold_few<decltype(type)::value>(shape, rows, tile, next == nullptr ? tile : *next);
+      });
     const Scratch scratch(shape, rows.scratch);
     const std::int64_t units = q_stride(shape);
     const std::uint32_t* keys[kTileKeys];
@@ -261,7 +242,6 @@ struct Kernel {
     Operands<Isa>::find_rows(tile.k, shape.kv_type, shape.head_dim_qk, scratch.k_rows, units, keys);
     Operands<Isa>::find_rows(tile.v, shape.kv_type, shape.head_dim_v, scratch.v_rows,
                              v_units(shape), values);
-    const bool few = rows.rows <= kFewRows && !rows.one_way;
     if (!few) Operands<Isa>::transpose_keys(keys, units, scratch.k_packed);
     if constexpr (Isa::kPairs) {
       Operands<Isa>::interleave_values(values, o_stride(shape), scratch.v_packed);
@@ -283,6 +263,43 @@ struct Kernel {
       }
       first += count;
     }
+  }
+
+  /// All in F32, on keys and values as they are stored.
+  template <Stored kType>
+  static void fold_few(const TileShape& shape, const RowTile& rows, const KeyTile& tile,
+                       const KeyTile& next) {
+    const Scratch scratch(shape, rows.scratch);
+    for (int first = 0; first < rows.rows; first += kMostFew) {
+      const int count = rows.rows - first < kMostFew ? rows.rows - first : kMostFew;
+      const Sight seen = sight(rows, first, count, tile);
+      if (seen == Sight::nothing) continue;
+      with_count<kMostFew>(count, [&](auto of) {
+        constexpr int R = decltype(of)::value;
+        using Few = FewRows<Isa, kType, R>;
+        const std::int64_t stride = q_floats(shape);
+        for (int i = 0; i < R; ++i)
+          Few::arrange(query_floats(shape, rows, first + i, scratch.few_q + i * stride),
+                       shape.head_dim_qk, scratch.few_q + i * stride);
+        Few::scores(scratch.few_q, stride, shape.head_dim_qk, tile.k, tile.v, scratch.s);
+        for (int i = 0; i < R; ++i)
+          Softmax<Isa>::template soften<true>(shape, rows, first + i, tile, seen == Sight::some,
+                                              scratch.s + i * kTileKeys, scratch.p + i * kTileKeys,
+                                              scratch.correction + i);
+        Few::accumulate(reinterpret_cast<const float*>(scratch.p), shape.head_dim_v, tile.v, next.k,
+                        scratch.correction, rows.o + first * o_stride(shape), o_stride(shape));
+      });
+    }
+  }
+
+  /// A row of q as floats: as it lies, or widened to `copy`.
+  static const float* query_floats(const TileShape& shape, const RowTile& rows, int row,
+                                   float* copy) {
+    const std::uint32_t* q = rows.q + row * q_stride(shape);
+    if constexpr (!Isa::kPairs) return reinterpret_cast<const float*>(q);
+    for (std::int64_t i = 0; i < q_floats(shape); i += kLanes)
+      Isa::store(copy + i, Isa::template load<Stored::bf16>(q, i, kLanes));
+    return copy;
   }
 
   static int row_blocks(int rows, int most) { return (rows + most - 1) / most; }
@@ -345,8 +362,9 @@ struct Kernel {
   static void soften_block(const TileShape& shape, const RowTile& rows, const KeyTile& tile,
                            const Block& block, const Scratch& scratch) {
     for (int i = 0; i < block.count; ++i)
-      soften(shape, rows, block.first + i, tile, block.masked, scratch.s + i * kTileKeys,
-             scratch.p + i * kPUnits, scratch.correction + i);
+      Softmax<Isa>::template soften<!Isa::kPairs>(shape, rows, block.first + i, tile, block.masked,
+                                                  scratch.s + i * kTileKeys,
+                                                  scratch.p + i * kPUnits, scratch.correction + i);
   }
 
   static void store_output(const TileShape& shape, const float* o, float factor, Stored type,

@@ -16,6 +16,7 @@ struct Description {
   const tiled::TileKernels* f32;
   const tiled::TileKernels* bf16;  // null: bf16 is multiplied as f32
   std::string_view drawback;       // beside the ones above it
+  bool dot_where_slow = false;
 };
 
 class TiledBackend final : public Backend {
@@ -52,16 +53,14 @@ class TiledBackend final : public Backend {
   }
 
   /// BF16 products where q and KV are exact in BF16, as 8-bit numbers are, and where they are
-  /// faster: many rows are bound by products, and a processor's F32 may outrun its BF16 dot
-  /// products.
+  /// faster: a processor's F32 may outrun its BF16 dot products.
   const tiled::TileKernels& kernels_for(const Problem& problem, const CpuInfo& cpu) const {
     const auto exact = [](DType type) { return type == DType::bf16 || is_8_bit(type); };
     const AttentionShape& shape = problem.shape;
     if (what_.bf16 == nullptr || !exact(shape.q_type) || !exact(shape.kv_type)) return *what_.f32;
     if (few_scaled_values(problem)) return *what_.f32;
     const bool dot = what_.bf16 == &tiled::kAvx512Bf16;
-    const bool many_rows = problem.phase != Phase::decode && !problem.options.batch_invariant;
-    return dot && many_rows && cpu.slow_bf16_dot ? *what_.f32 : *what_.bf16;
+    return dot && cpu.slow_bf16_dot && !what_.dot_where_slow ? *what_.f32 : *what_.bf16;
   }
 
   std::unique_ptr<Plan> make_plan(const Problem& problem, const Support& support) const override {
@@ -81,9 +80,9 @@ class TiledBackend final : public Backend {
 std::vector<const Backend*> tiled_backends() {
   using namespace tiled;
   static const TiledBackend backends[] = {
-      TiledBackend({"cpu-amx", &CpuInfo::amx_bf16, "AMX with BF16", &kAvx512F32, &kAmxBf16,
+      TiledBackend({"cpu-amx", &CpuInfo::amx_bf16, "AMX with BF16", &kAvx512VbmiF32, &kAmxBf16,
                     "the newest instructions"}),
-      TiledBackend({"cpu-avx512bf16", &CpuInfo::avx512_bf16, "AVX-512-BF16", &kAvx512F32,
+      TiledBackend({"cpu-avx512bf16", &CpuInfo::avx512_bf16, "AVX-512-BF16", &kAvx512VbmiF32,
                     &kAvx512Bf16, "no matrix tiles"}),
       TiledBackend(
           {"cpu-avx512", &CpuInfo::avx512, "AVX-512", &kAvx512F32, nullptr, "no BF16 products"}),
@@ -93,6 +92,13 @@ std::vector<const Backend*> tiled_backends() {
   std::vector<const Backend*> list;
   for (const TiledBackend& backend : backends) list.push_back(&backend);
   return list;
+}
+
+const Backend& avx512bf16_with_dot_products() {
+  static const TiledBackend backend({"cpu-avx512bf16-dot", &CpuInfo::avx512_bf16, "AVX-512-BF16",
+                                     &tiled::kAvx512VbmiF32, &tiled::kAvx512Bf16, "for tests",
+                                     true});
+  return backend;
 }
 
 }  // namespace headwise

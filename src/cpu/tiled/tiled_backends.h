@@ -11,4 +11,7 @@ namespace headwise {
 /// 8-bit and narrow KV is read as it is.
 std::vector<const Backend*> tiled_backends();
 
+/// cpu-avx512bf16 as it is on processors whose BF16 dot products are not slow; for tests.
+const Backend& avx512bf16_with_dot_products();
+
 }  // namespace headwise
