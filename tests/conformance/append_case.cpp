@@ -7,6 +7,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "tests/conformance/backend_choice.h"
 #include "tests/conformance/placed_append.h"
 #include "tests/conformance/plain_numbers.h"
 
@@ -115,6 +116,16 @@ KvView Cache::view() const {
 std::string difference(const Cache& a, const Cache& b) {
   return difference(a.k, b.k, "k") + difference(a.v, b.v, "v") +
          difference(a.k_scale, b.k_scale, "k_scale") + difference(a.v_scale, b.v_scale, "v_scale");
+}
+
+std::vector<const Backend*> appending_backends() {
+  std::vector<const Backend*> able;
+  for (const Backend* backend : chosen_backends()) {
+    const bool absent = backend->drawback(this_machine()).starts_with("this build has no ");
+    const bool no_gpu = backend->device_type() == DeviceType::cuda && this_machine().gpus.empty();
+    if (!absent && !no_gpu) able.push_back(backend);
+  }
+  return able;
 }
 
 AppendCase::AppendCase(const AppendRecipe& recipe) : recipe_(recipe) {

@@ -41,6 +41,9 @@ struct Cache {
 /// "" or which views or gaps between their elements differ in a bit.
 std::string difference(const Cache& a, const Cache& b);
 
+/// The chosen backends that this build and this machine have; appends need nothing else.
+std::vector<const Backend*> appending_backends();
+
 /// A recipe's new rows, tables and caches.
 class AppendCase {
  public:

@@ -9,25 +9,10 @@
 #include "headwise/error.h"
 #include "headwise/registry.h"
 #include "tests/conformance/append_case.h"
-#include "tests/conformance/backend_choice.h"
 #include "tests/conformance/runner.h"
 
 namespace headwise::conformance {
 namespace {
-
-/// The chosen backends that this build and this machine have; appends need nothing else.
-std::vector<const Backend*> appending_backends() {
-  std::vector<const Backend*> able;
-  for (const Backend* backend : chosen_backends()) {
-    const bool absent = backend->drawback(this_machine()).starts_with("this build has no ");
-    const bool no_gpu = backend->device_type() == DeviceType::cuda && this_machine().gpus.empty();
-    if (absent || no_gpu)
-      std::printf("%s: not here\n", backend->name().data());
-    else
-      able.push_back(backend);
-  }
-  return able;
-}
 
 /// Appends and compares; ends the program where the GPU broke: nothing after it could run.
 void expect_append(const Backend& backend, const AppendRecipe& recipe, bool counted) {

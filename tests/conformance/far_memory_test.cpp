@@ -1,38 +1,17 @@
 // Offsets past 2^31 elements and 2^32 bytes, in memory that is reserved and hardly touched.
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <cstring>
 #include <memory>
-#include <stdexcept>
 
 #include "tests/conformance/every_backend.h"
+#include "tests/conformance/sparse_memory.h"
 
 namespace headwise::conformance {
 namespace {
 
 constexpr std::int64_t kFarElements = std::int64_t{1} << 31;
-
-/// Zero pages that exist once they are written.
-class SparseMemory {
- public:
-  explicit SparseMemory(std::int64_t bytes) : bytes_(static_cast<std::size_t>(bytes)) {
-    void* at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                    MAP_NORESERVE | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) throw std::runtime_error("cannot reserve memory");
-    data_ = static_cast<std::byte*>(at);
-  }
-  ~SparseMemory() { munmap(data_, bytes_); }
-  SparseMemory(const SparseMemory&) = delete;
-  SparseMemory& operator=(const SparseMemory&) = delete;
-
-  std::byte* data() { return data_; }
-
- private:
-  std::size_t bytes_;
-  std::byte* data_ = nullptr;
-};
 
 /// A view's outermost indices moved to index * spread + first, `stride` elements apart.
 struct Move {

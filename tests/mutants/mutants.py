@@ -15,6 +15,8 @@ READER = "src/cpu/tiled/key_reader.cpp"
 ROWS_OF_KEYS = "src/cpu/tiled/key_reader.h"
 KERNEL = "src/cpu/tiled/tile_kernel.h"
 OPERANDS = "src/cpu/tiled/operands.h"
+APPEND = "src/cpu/append_kv.cpp"
+FORMATS = "src/core/number_formats.h"
 VECTOR_MATH = "src/cpu/tiled/vector_math.h"
 
 
@@ -145,4 +147,22 @@ OF_TILED = {
     "tiled: rests of keys multiplied as they lie": [edit(OPERANDS, " && head_dim % kSpan == 0", " && head_dim > 0")],
 }
 
-ALL = {**SHARED, **OF_REFERENCE, **OF_STANDARD, **OF_TILED}
+# What the CPU's backends append.
+OF_APPEND = {
+    "append: one table for all KV heads": [edit(APPEND, "tables.heads > 1 ? head * tables.head_stride : 0", "0 * head")],
+    "append: slots from the start": [edit(APPEND, "step.kv_lens[r] - step.q_lens[r]}", "0 * step.kv_lens[r]}")],
+    "append: first request's rows for all": [edit(APPEND, "tokens.first_slot + row - tokens.first_row", "tokens.first_slot + row")],
+    "append: rows of 32 bits": [edit(APPEND, "row * rows_.strides[0]", "static_cast<std::int32_t>(row * rows_.strides[0])")],
+    "append: pages of 32 bits": [edit(APPEND, "strides_.offset(place, head) * size_of", "static_cast<std::int32_t>(strides_.offset(place, head)) * size_of")],
+    "append: FP8 scale of the first head": [edit(APPEND, "ScaleGranularity::kv_head ? head : 0", "ScaleGranularity::kv_head ? 0 * head : 0")],
+    "append: multiplied by the FP8 scale": [edit(APPEND, "const float value = values[i] / scale;", "const float value = values[i] * scale;")],
+    "append: infinities not counted": [edit(APPEND, "std::fabs(value) > 448.0F ? 1 : 0", "std::fabs(value) > 448.0F && std::isfinite(value) ? 1 : 0")],
+    "append: int8 scale without NaN": [edit(APPEND, "std::max(largest, magnitude(values[i]))", "std::max(largest, std::isnan(values[i]) ? 0 : magnitude(values[i]))")],
+    "append: int8 codes to -128": [edit(APPEND, "values[i] / scale, -127.0F", "values[i] / scale, -128.0F")],
+    "append: int8 codes cut off": [edit(APPEND, "std::nearbyint(code)", "code")],
+    "append: int8 zeros divided by": [edit(APPEND, "scale > 0.0F", "scale >= 0.0F")],
+    "append: last chunk left out": [edit(APPEND, "first < dim; first += kChunk", "first + 1 < dim; first += kChunk")],
+    "append: E4M3 ties up": [edit(FORMATS, "0x7ffffU + ((rebased >> 20) & 1U)", "0x80000U + 0 * rebased")],
+}
+
+ALL = {**SHARED, **OF_REFERENCE, **OF_STANDARD, **OF_TILED, **OF_APPEND}

@@ -9,7 +9,7 @@ Prints killed or SURVIVED for each mutant (all, or those whose name contains a N
 import argparse, os, pathlib, shutil, subprocess, sys, tempfile, time
 from mutants import ALL
 
-TARGETS = ["headwise_cases", "behaviour_test", "conformance_test"]
+TARGETS = ["headwise_cases", "behaviour_test", "conformance_test", "append_test"]
 
 
 def fail(text):
@@ -51,7 +51,7 @@ class Tree:
         tests = self.build / "tests" / "conformance"
         golden = [tests / "headwise-cases", self.root / "tests" / "golden"]
         env = {"OMP_WAIT_POLICY": "passive", "HEADWISE_CASES": str(self.cases)}
-        for command in (golden, [tests / "behaviour_test"], [tests / "conformance_test"]):
+        for command in (golden, [tests / "behaviour_test"], [tests / "conformance_test"], [tests / "append_test"]):
             status, text = run(command, env)
             if status:
                 return command[0].name, text
