@@ -31,7 +31,7 @@ template <int kThreads, int kKeys, int kKRow, int kVRow, int kElement, int kSlot
 class KeyPipeline {
  public:
   static constexpr int kSlotBytes = kKeys * (kKRow > kVRow ? kKRow : kVRow);
-  static_assert(kKeys <= kThreads && kSlots >= 3 && kSlots <= 5);
+  static_assert(kKeys <= kThreads && kSlots >= 2 && kSlots <= 5);
 
   /// `ring`: kSlots * kSlotBytes bytes; `rows`: behind it, as TileConfig counts them; `range` in
   /// shared memory, too.

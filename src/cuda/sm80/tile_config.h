@@ -26,10 +26,9 @@ struct TileConfig {
   // O takes kRowTiles * 16 * kDimV / 32 registers.
   static constexpr int kRowTiles = kDimV > 128 ? 1 : 2;  ///< m16 tiles a warp
   static constexpr int kWideRows = kWarps * kRowTiles * 16;
-  static constexpr int kWideKeys = kDimQk <= 64                                ? 128
-                                   : kDimQk == 192 || (!k8Bit && kDimQk > 128) ? 32
-                                                                               : 64;
-  static constexpr int kWideSlots = kFormat == KvFormat::i8 && kDimQk == 256 ? 3 : 4;
+  static constexpr int kWideKeys = kDimQk <= 64 ? 128 : kDimQk == 192 ? 32 : 64;
+  // At 256, longer tiles are worth more than loads further ahead.
+  static constexpr int kWideSlots = kDimQk < 256 ? 4 : !k8Bit ? 2 : kFormat == KvFormat::i8 ? 3 : 4;
 
   static constexpr int kNarrowRows = 16;
   static constexpr int kDimWarps = kDimV > 128 ? 2 : 1;  ///< warps that share O's columns
