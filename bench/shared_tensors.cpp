@@ -66,8 +66,8 @@ void refuse_what_no_peer_can(const AttentionShape& shape, bool on_gpu) {
     throw Error(ErrorCode::not_possible, "absorbed MLA: no peer is set up for it");
   if (shape.window_left >= 0)
     throw Error(ErrorCode::not_possible, "a window: no peer is set up for it");
-  if (on_gpu && is_8_bit(shape.kv_type))
-    throw Error(ErrorCode::not_possible, "8-bit KV: no peer on a GPU is set up for it");
+  if (on_gpu && shape.kv_type == DType::i8)
+    throw Error(ErrorCode::not_possible, "int8 KV: no peer on a GPU is set up for it");
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ SharedTensors::SharedTensors(const AttentionShape& shape, const Workload& worklo
     StepTensors host = tensors.on_cpu(0);
     take(shape, workload, host, k_start, v_start);
   }
-  describe(shape, workload, tensors.page_size(), k_start, v_start);
+  describe(shape, workload, tensors, k_start, v_start);
 }
 
 void SharedTensors::take(const AttentionShape& shape, const Workload& workload,
@@ -158,8 +158,9 @@ void SharedTensors::gather(const AttentionShape& shape, const Workload& workload
   }
 }
 
-void SharedTensors::describe(const AttentionShape& shape, const Workload& workload, int page_size,
-                             std::int64_t k_start, std::int64_t v_start) {
+void SharedTensors::describe(const AttentionShape& shape, const Workload& workload,
+                             const StepTensors& tensors, std::int64_t k_start,
+                             std::int64_t v_start) {
   *request_ = {{"shape",
                 {{"q_heads", shape.q_heads},
                  {"kv_heads", shape.kv_heads},
@@ -174,7 +175,7 @@ void SharedTensors::describe(const AttentionShape& shape, const Workload& worklo
                  {"sinks", shape.sinks}}},
                {"q_lens", workload.q_lens},
                {"kv_lens", workload.kv_lens},
-               {"page_size", page_size},
+               {"page_size", tensors.page_size()},
                {"shared_prefix", workload.shared_prefix},
                {"prompts", workload.prompts},
                {"tensors",
@@ -184,6 +185,10 @@ void SharedTensors::describe(const AttentionShape& shape, const Workload& worklo
                  {"k", k_start},
                  {"v", v_start},
                  {"out", out_start_}}}};
+  if (shape.kv_type == DType::f8e4m3 && shape.fp8_scale == ScaleGranularity::tensor) {
+    (*request_)["k_scale"] = tensors.k_scale().front();
+    (*request_)["v_scale"] = tensors.v_scale().front();
+  }
 }
 
 void SharedTensors::poison() {

@@ -35,7 +35,7 @@ class SharedTensors {
   /// K or V of a request's slots, out of their pages.
   void gather(const AttentionShape& shape, const Workload& workload, StepTensors& tensors,
               bool keys, std::byte* to);
-  void describe(const AttentionShape& shape, const Workload& workload, int page_size,
+  void describe(const AttentionShape& shape, const Workload& workload, const StepTensors& tensors,
                 std::int64_t k_start, std::int64_t v_start);
 
   int file_ = -1;

@@ -43,6 +43,10 @@ class StepTensors {
   /// The block table's row of a request, [columns], on the CPU.
   const std::int32_t* table(std::int64_t request) const;
 
+  /// What K's and V's f8e4m3 codes are multiplied by: [1] or [kv_heads], on the CPU.
+  const std::vector<float>& k_scale() const { return k_scale_; }
+  const std::vector<float>& v_scale() const { return v_scale_; }
+
   /// Fills out of `copy` with NaN.
   void poison(int copy);
   const TensorMemory& q(int copy) const { return copies_[static_cast<std::size_t>(copy)].q; }

@@ -29,9 +29,11 @@ class Flash3:
     note = None
     bound = None
     version = None
+    page = None
 
     def __init__(self, step):
         load(self.variable)
+        step.refuse_eight_bit()
         self.step, self.q = step, step.q
         self.batch, self.max_q, self.max_k = len(step.q_lens), max(step.q_lens), max(step.kv_lens)
         self.causal, self.scale = not step.sees_all, step.scale
@@ -96,7 +98,7 @@ class Vllm(Flash3):
     variable = "HEADWISE_VLLM_FA3"
 
     def lay_out(self, step):
-        self.used, self.page = step.ints(step.kv_lens), None
+        self.used = step.ints(step.kv_lens)
         if step.is_prefill:
             begins = step.begins(step.q_lens)
             self.k, self.v, self.layout = step.packed(step.k), step.packed(step.v), "packed"

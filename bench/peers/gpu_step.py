@@ -5,32 +5,26 @@ import mmap
 
 import torch
 
-from refused import Refused, refuse_what_none_does
+from handed_step import HandedStep
+from refused import Refused
 
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
 torch.set_grad_enabled(False)
 
 
-class Step:
+class Step(HandedStep):
     """`q` [tokens, q_heads, dim] on the GPU; `out` (F32) the same in bench's file; `k` and `v` a list with
-    [kv_heads, kv_len, dim] of each request, on the CPU.
-
-    `copies` sets of K and V are to be run in rotation, so that no call finds the last one's data in a cache.
+    [kv_heads, kv_len, dim] of each request, on the CPU. Of an e4m3 cache these are the numbers that its codes stand for,
+    and `k_scale` and `v_scale` what the codes are multiplied by.
     """
 
     def __init__(self, request):
-        shape, tensors = request["shape"], request["tensors"]
-        self.q_heads, self.kv_heads = shape["q_heads"], shape["kv_heads"]
-        self.dim, self.scale, self.causal = shape["head_dim_qk"], shape["scale"], shape["window_right"] == 0
-        self.q_lens, self.kv_lens = request["q_lens"], request["kv_lens"]
-        self.copies, self.protocol, self.page_size = request["copies"], request["protocol"], request["page_size"]
-        self.tokens = sum(self.q_lens)
-        refuse_what_none_does(shape)
-        if shape["kv_type"] in ("f8e4m3", "i8"):
-            raise Refused("8-bit KV is not set up for peers on GPUs")
-        if shape["q_type"] == "f32":
+        super().__init__(request)
+        tensors = request["tensors"]
+        if self.q_type == "f32":
             raise Refused("no F32")
+        self.k_scale, self.v_scale = request.get("k_scale"), request.get("v_scale")
         self.device, self.dtype = torch.device(request["device"]), TYPES[tensors["type"]]
         torch.cuda.set_device(self.device)
         with open(tensors["path"], "r+b") as file:
@@ -44,31 +38,11 @@ class Step:
         return torch.frombuffer(self.file, dtype=dtype, count=math.prod(sizes), offset=start).view(sizes)
 
     def take_requests(self, start):
-        taken = []
-        for kv_len in self.kv_lens:
-            taken.append(self.take(start, self.dtype, self.kv_heads, kv_len, self.dim))
-            start += taken[-1].nbytes
-        return taken
+        return [self.take(at, self.dtype, *sizes) for at, sizes in self.requests(start, self.dtype.itemsize)]
 
-    def release_inputs(self):
-        self.q = self.k = self.v = None
-
-    @property
-    def group(self):
-        return self.q_heads // self.kv_heads
-
-    @property
-    def is_even(self):
-        return len(set(self.q_lens)) == 1 and len(set(self.kv_lens)) == 1
-
-    @property
-    def is_prefill(self):
-        return self.q_lens == self.kv_lens
-
-    @property
-    def sees_all(self):
-        """Every new token sees every key: no mask is needed."""
-        return not self.causal or max(self.q_lens) == 1
+    def refuse_eight_bit(self):
+        if self.eight_bit:
+            raise Refused("no 8-bit KV with queries of 16 bits")
 
     def empty(self, *sizes):
         return torch.empty(sizes, dtype=self.dtype, device=self.device)
@@ -95,24 +69,42 @@ class Step:
             start += cache.shape[1]
         return self.repeated(one)
 
-    def paged(self, caches, page, table):
-        """[copies, pages, page, kv_heads, dim] where `table` [batch, columns] says."""
-        one = self.empty(sum(-(-kv_len // page) for kv_len in self.kv_lens), page, self.kv_heads, self.dim)
-        for cache, row in zip(caches, table):
-            pages = -(-cache.shape[1] // page)
+    def pages(self, page):
+        """How many each request's keys take."""
+        return [-(-kv_len // page) for kv_len in self.kv_lens]
+
+    def paged(self, caches, page, table, scale=None):
+        """[copies, pages, page, kv_heads, dim] where `table` [batch, columns] says; with a scale, as e4m3 codes."""
+        pool = self.empty(self.pool_pages(page), page, self.kv_heads, self.dim)
+        if scale is not None:
+            pool = torch.empty(pool.shape, dtype=torch.uint8, device=self.device)
+        for cache, row, pages in zip(caches, table, self.pages(page)):
             slots = self.empty(pages * page, self.kv_heads, self.dim).zero_()
             slots[: cache.shape[1]] = cache.to(self.device).transpose(0, 1)
-            one[row[:pages].long()] = slots.view(pages, page, self.kv_heads, self.dim)
-        return self.repeated(one)
+            if scale is not None:
+                slots = (slots.float() / scale).to(torch.float8_e4m3fn).view(torch.uint8)
+            pool[row[:pages].long()] = slots.view(pages, page, self.kv_heads, self.dim)
+        copies = self.repeated(pool)
+        return copies if scale is None else copies.view(torch.float8_e4m3fn)
+
+    def shared_pages(self, page):
+        """Whole pages of the prefix that all requests but the prompts begin with."""
+        return self.shared_prefix // page
+
+    def pool_pages(self, page):
+        sharing = len(self.kv_lens) - self.prompts
+        return sum(self.pages(page)) - max(0, sharing - 1) * self.shared_pages(page)
 
     def shuffled_table(self, page):
-        pages = [-(-kv_len // page) for kv_len in self.kv_lens]
-        order = torch.randperm(sum(pages), generator=torch.Generator().manual_seed(0)).to(torch.int32)
+        pages, shared = self.pages(page), self.shared_pages(page)
+        order = torch.randperm(self.pool_pages(page), generator=torch.Generator().manual_seed(0)).to(torch.int32)
         table = torch.zeros(len(pages), max(pages), dtype=torch.int32)
-        start = 0
+        start = shared
         for request, count in enumerate(pages):
-            table[request, :count] = order[start : start + count]
-            start += count
+            first = shared if request >= self.prompts else 0
+            table[request, :first] = order[:first]
+            table[request, first:count] = order[start : start + count - first]
+            start += count - first
         return table.to(self.device)
 
     def ints(self, values):

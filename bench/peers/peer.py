@@ -1,9 +1,9 @@
 """A library as a peer of `headwise bench`: answers one JSON line a request, on stdin and stdout.
 
 Usage: peer.py openvino|onnxruntime|pytorch|ggml                     on the CPU
-       peer.py pytorch-fa2|pytorch-cudnn|fa3|vllm-fa3                on a GPU
+       peer.py pytorch-fa2|pytorch-cudnn|fa3|vllm-fa3|flashinfer|jax-mosaic    on a GPU
 
-    prepare  takes a step's tensors and lays them out its own way    {"version", "setting", "note", "bound"} or {"refused"}
+    prepare  takes a step's tensors and lays them out its own way    {"version", "setting", "note", "bound", "page"} or {"refused"}
     check    runs the call that is timed and writes out its result   {}
     measure  runs `untimed` calls, on a GPU others for `warm_up_s`,
              then timed ones for `seconds`                           {"seconds": [of each timed call]}
@@ -25,7 +25,7 @@ from refused import Refused
 CPU = {"openvino": "openvino_paged", "onnxruntime": "onnxruntime_gqa", "pytorch": "torch_sdpa", "ggml": "ggml_flash"}
 GPU = {
     "pytorch-fa2": ("torch_cuda", "Flash2"), "pytorch-cudnn": ("torch_cuda", "Cudnn"),
-    "fa3": ("flash3", "Upstream"), "vllm-fa3": ("flash3", "Vllm"),
+    "fa3": ("flash3", "Upstream"), "vllm-fa3": ("flash3", "Vllm"), "flashinfer": ("flash_infer", "FlashInfer"),
 }  # fmt: skip
 
 
@@ -56,6 +56,9 @@ class CallTimer:
 
 def find(name):
     """A peer's classes of attention, step and timer. Only what it needs is imported."""
+    if name == "jax-mosaic":
+        jax_mosaic = importlib.import_module("jax_mosaic")
+        return jax_mosaic.Attention, importlib.import_module("step").Step, jax_mosaic.Timer
     if name in GPU:
         module, attention = GPU[name]
         gpu = importlib.import_module("gpu_step")
@@ -77,7 +80,7 @@ class Server:
         self.timer = self.timer_class(self.attention, self.step)
         told = self.attention
         answer = {"setting": told.setting, "note": told.note, "bound": told.bound}
-        return answer | {"version": getattr(told, "version", None)}
+        return answer | {"version": getattr(told, "version", None), "page": getattr(told, "page", None)}
 
     def check(self, _):
         self.attention.run(0)

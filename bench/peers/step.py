@@ -3,26 +3,19 @@
 import ml_dtypes
 import numpy as np
 
-from refused import Refused, refuse_what_none_does
+from handed_step import HandedStep
+from refused import Refused
 
 TYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
 
 
-class Step:
-    """`q` [tokens, q_heads, dim], `out` (F32) the same; `k` and `v` a list with [kv_heads, kv_len, dim] of each request.
-
-    `copies` sets of K and V are to be run in rotation, so that no call finds the last one's data in a cache.
-    """
+class Step(HandedStep):
+    """`q` [tokens, q_heads, dim], `out` (F32) the same; `k` and `v` a list with [kv_heads, kv_len, dim] of each request."""
 
     def __init__(self, request):
-        shape, tensors = request["shape"], request["tensors"]
-        self.q_heads, self.kv_heads = shape["q_heads"], shape["kv_heads"]
-        self.dim, self.scale, self.causal = shape["head_dim_qk"], shape["scale"], shape["window_right"] == 0
-        self.q_type, self.kv_type = shape["q_type"], shape["kv_type"]
-        self.q_lens, self.kv_lens = request["q_lens"], request["kv_lens"]
-        self.threads, self.copies, self.memory_bytes = request["threads"], request["copies"], request["memory_bytes"]
-        refuse_what_none_does(shape)
-
+        super().__init__(request)
+        tensors = request["tensors"]
+        self.device, self.threads, self.memory_bytes = request["device"], request["threads"], request["memory_bytes"]
         file = np.memmap(tensors["path"], np.uint8, "r+")
         dtype = TYPES[tensors["type"]]
 
@@ -30,28 +23,15 @@ class Step:
             return file[start : start + int(np.prod(sizes)) * dtype.itemsize].view(dtype).reshape(sizes)
 
         def take_requests(start):
-            for kv_len in self.kv_lens:
-                yield take(start, dtype, self.kv_heads, kv_len, self.dim)
-                start += self.kv_heads * kv_len * self.dim * dtype.itemsize
+            return [take(at, dtype, *sizes) for at, sizes in self.requests(start, dtype.itemsize)]
 
-        self.q = take(tensors["q"], dtype, sum(self.q_lens), self.q_heads, self.dim)
+        self.q = take(tensors["q"], dtype, self.tokens, self.q_heads, self.dim)
         self.out = take(tensors["out"], TYPES["f32"], *self.q.shape)
-        self.k, self.v = list(take_requests(tensors["k"])), list(take_requests(tensors["v"]))
-
-    def release_inputs(self):
-        self.q = self.k = self.v = None
-
-    @property
-    def group(self):
-        return self.q_heads // self.kv_heads
-
-    @property
-    def eight_bit(self):
-        return self.kv_type in ("f8e4m3", "i8")
+        self.k, self.v = take_requests(tensors["k"]), take_requests(tensors["v"])
 
     def even(self):
         """(batch, q_len, kv_len), of a step whose requests are all alike."""
-        if len(set(self.q_lens)) > 1 or len(set(self.kv_lens)) > 1:
+        if not self.is_even:
             raise Refused("all requests of a call have the same lengths")
         return len(self.q_lens), self.q_lens[0], self.kv_lens[0]
 

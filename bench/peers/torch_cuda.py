@@ -16,6 +16,7 @@ class Sdpa:
     version = torch.__version__
 
     def __init__(self, step, kernel):
+        step.refuse_eight_bit()
         # For the life of the process: entered around each call it would cost some microseconds of it.
         self.kernel = sdpa_kernel(kernel)
         self.kernel.__enter__()
@@ -86,6 +87,7 @@ class UnevenFlash2:
     setting = "flash, variable lengths"
 
     def __init__(self, step):
+        step.refuse_eight_bit()
         self.q, self.k, self.v = step.q, step.packed(step.k), step.packed(step.v)
         self.lengths = (step.begins(step.q_lens), step.begins(step.kv_lens), max(step.q_lens), max(step.kv_lens))
         self.causal, self.scale = not step.sees_all, step.scale

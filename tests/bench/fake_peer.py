@@ -57,6 +57,9 @@ def answer(fault, do, request, step):
         if fault == "tells":
             told = f"{request['device']} {request['protocol']} {request['copies'] > 1} page {request['page_size']}"
             return {"setting": "numpy", "note": told, "version": "2.3"}
+        if fault == "tells scales":
+            told = f"k_scale {request['k_scale']} v_scale {request['v_scale']}"
+            return {"setting": "numpy", "note": told, "page": request["page_size"]}
         return {"setting": "numpy", "note": "a fake", "bound": bound}
     if do == "check":
         out = attend(step)

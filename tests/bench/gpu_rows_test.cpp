@@ -156,14 +156,25 @@ TEST(GpuRows, PeersAreToldWhereAndHow) {
   EXPECT_FALSE(report.wrong);
 }
 
-TEST(GpuRows, PeersAreNotHanded8BitKv) {
+TEST(GpuRows, PeersAreHandedFp8KvAsNumbers) {
   GpuRun run;
   run.options.shape = parse_shape_spec("q4:kv2:d16:f8");
+  run.options.peers = {fake_peer("tells scales")};
+  const BenchReport report = run.report();
+  EXPECT_FALSE(report.wrong);
+  EXPECT_TRUE(report.rows.back().ms) << report.rows.back().note;
+  EXPECT_EQ(report.rows.back().note, "k_scale 1.25 v_scale 0.5");
+  EXPECT_EQ(report.rows.back().page, 8);
+}
+
+TEST(GpuRows, PeersAreNotHandedInt8Kv) {
+  GpuRun run;
+  run.options.shape = parse_shape_spec("q4:kv2:d16:i8");
   run.options.peers = {fake_peer()};
   const BenchReport report = run.report();
   EXPECT_TRUE(report.rows.front().ms) << report.rows.front().note;
   EXPECT_FALSE(report.rows.back().ms);
-  EXPECT_EQ(report.rows.back().note, "8-bit KV: no peer on a GPU is set up for it");
+  EXPECT_EQ(report.rows.back().note, "int8 KV: no peer on a GPU is set up for it");
 }
 
 TEST(GpuRows, AboveThePeakTheRunIsVoid) {
