@@ -40,6 +40,9 @@ struct Avx2 {
   static F max(F a, F b) { return _mm256_max_ps(a, b); }
   static F abs(F a) { return _mm256_andnot_ps(set(-0.0F), a); }
   static float first(F a) { return _mm256_cvtss_f32(a); }
+  static bool any_greater(F a, F b) {
+    return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)) != 0;
+  }
   static F multiply_add(F sum, F a, F b) { return _mm256_fmadd_ps(a, b, sum); }
 
   /// Far enough below the least power of two that a float holds; NaN passes, as max gives its

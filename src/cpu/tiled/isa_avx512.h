@@ -53,6 +53,7 @@ struct Avx512 {
   static float first(F a) { return _mm512_cvtss_f32(a); }
   static float sum(F a) { return _mm512_reduce_add_ps(a); }
   static float largest(F a) { return _mm512_reduce_max_ps(a); }
+  static bool any_greater(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) != 0; }
   static F multiply_add(F sum, F a, F b) { return _mm512_fmadd_ps(a, b, sum); }
 
   static F copy_sign(F magnitude, F sign) {

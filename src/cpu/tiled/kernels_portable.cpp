@@ -84,6 +84,11 @@ struct Portable {
     for (const float x : a.lane) most = x > most ? x : most;
     return most;
   }
+  static bool any_greater(F a, F b) {
+    bool any = false;
+    for (int i = 0; i < kLanes; ++i) any |= a.lane[i] > b.lane[i];
+    return any;
+  }
   static F multiply_add(F sum, F a, F b) {
     return each([&](int i) { return sum.lane[i] + a.lane[i] * b.lane[i]; });
   }

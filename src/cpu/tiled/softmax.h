@@ -36,12 +36,14 @@ struct Softmax {
                                   rows.last_seen[row], x[j], Isa::set(-kInfinity));
     F most = x[0];
     for (int j = 1; j < kVectors; ++j) most = Isa::max(most, x[j]);
-    const float tile_top = Isa::largest(most) * shape.scale_log2;
-    const bool higher = tile_top > rows.top[row];
-    const float top = higher ? tile_top : rows.top[row];
-    if (!(top > -kInfinity)) return nothing_seen<kFloats>(rows, row, x, p, correction);
+    float top = rows.top[row];
+    *correction = 1.0F;
+    if (Isa::any_greater(Isa::mul(most, Isa::set(shape.scale_log2)), Isa::set(top))) {
+      top = Isa::largest(most) * shape.scale_log2;
+      *correction = VectorMath<Isa>::one_power_of_two(rows.top[row] - top);
+    }
+    if (!(top > -kInfinity)) return nothing_seen<kFloats>(rows, row, x, p);
 
-    *correction = higher ? VectorMath<Isa>::one_power_of_two(rows.top[row] - top) : 1.0F;
     F sum = Isa::zero();
     for (int j = 0; j < kVectors; ++j) {
       x[j] = weight(Isa::fma(x[j], Isa::set(shape.scale_log2), Isa::set(-top)));
@@ -73,13 +75,11 @@ struct Softmax {
 
   /// A row that has seen no key yet, or only logits of -inf; a NaN among them still counts.
   template <bool kFloats>
-  static void nothing_seen(const RowTile& rows, int row, const F* x, std::uint32_t* p,
-                           float* correction) {
+  static void nothing_seen(const RowTile& rows, int row, const F* x, std::uint32_t* p) {
     F sum = Isa::zero();
     for (int j = 0; j < kVectors; ++j) sum = Isa::add(sum, x[j]);
     const float seen = Isa::sum(sum);
     if (seen != seen) rows.total[row] = seen;
-    *correction = 1.0F;
     for (int u = 0; u < (kFloats ? kTileKeys : kTileKeys / 2); ++u) p[u] = 0;
   }
 };
