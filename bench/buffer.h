@@ -1,17 +1,15 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
+#include "core/aligned_memory.h"
 
 namespace headwise::bench {
 
-/// Memory of tensors on 64-byte boundaries; from 2 MiB up in huge pages where the kernel has them,
-/// so that a figure is of the attention kernel and not of the TLB. Not initialised.
+/// Host memory of tensors, as allocate_aligned() has it: in huge pages, so that a figure is of the
+/// attention kernel and not of the TLB.
 class Buffer {
  public:
   Buffer() = default;
-  explicit Buffer(std::int64_t bytes);  ///< throws std::bad_alloc
+  explicit Buffer(std::int64_t bytes) : data_(allocate_aligned(bytes)), size_(bytes) {}
 
   std::byte* data() { return data_.get(); }
   const std::byte* data() const { return data_.get(); }
@@ -27,10 +25,7 @@ class Buffer {
   }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const;
-  };
-  std::unique_ptr<std::byte[], Free> data_;
+  AlignedBytes data_;
   std::int64_t size_ = 0;
 };
 

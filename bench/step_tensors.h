@@ -26,7 +26,7 @@ std::int64_t kv_bytes_a_copy(const AttentionShape& shape, const Workload& worklo
 class StepTensors {
  public:
   /// Same seed, same numbers, wherever they are. `copies` >= 1; `gpu` null: on the CPU, else it
-  /// must outlive this. Throws std::bad_alloc, Error(not_possible).
+  /// must outlive this. Throws Error(not_possible).
   StepTensors(const AttentionShape& shape, const Workload& workload, int page_size, int copies,
               std::uint64_t seed, Gpu* gpu = nullptr);
 

@@ -11,7 +11,7 @@ namespace headwise::bench {
 class TensorMemory {
  public:
   TensorMemory() = default;
-  /// `gpu` null: of the host. Throws std::bad_alloc, Error(not_possible).
+  /// `gpu` null: of the host. Throws Error(not_possible).
   TensorMemory(std::int64_t bytes, Gpu* gpu);
 
   std::byte* data() { return data_; }

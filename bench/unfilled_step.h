@@ -14,7 +14,7 @@ namespace headwise::bench {
 /// the CPU they take no memory. All views point in here.
 class UnfilledStep {
  public:
-  /// `gpu` null: on the CPU. Throws std::bad_alloc, Error(not_possible).
+  /// `gpu` null: on the CPU. Throws Error(not_possible).
   UnfilledStep(const AttentionShape& shape, const Workload& workload, int page_size, Gpu* gpu);
   UnfilledStep(const UnfilledStep&) = delete;
   UnfilledStep& operator=(const UnfilledStep&) = delete;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "headwise/append_kv.h"
-#include "kv/aligned_memory.h"
+#include "core/aligned_memory.h"
 
 namespace headwise {
 
