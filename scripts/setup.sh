@@ -67,10 +67,14 @@ has_gpu() { compgen -G '/dev/nvidia[0-9]*' > /dev/null || [[ -e /dev/dxg ]]; }
 
 # What CMake says of a preset is of interest where it fails.
 configure() {
-  local log rows=
-  # All CUDA kernels take minutes to compile: without a GPU here, one row shows that they do.
-  if [[ $1 == release ]] && ! has_gpu; then rows=bf16_d128; fi
-  log=$(cmake --preset "$1" --log-level=WARNING -DHEADWISE_CUDA_ROWS="${HEADWISE_CUDA_ROWS-$rows}" 2>&1) || {
+  local log options=()
+  if [[ -n ${HEADWISE_CUDA_ROWS+set} ]]; then
+    options=("-DHEADWISE_CUDA_ROWS=$HEADWISE_CUDA_ROWS")
+  elif [[ $1 == release && ! -e $root/build/release/CMakeCache.txt ]] && ! has_gpu; then
+    # All CUDA kernels take minutes to compile: the program hardly needs them where there is no GPU.
+    options=("-DHEADWISE_CUDA_ROWS=bf16_d128")
+  fi
+  log=$(cmake --preset "$1" --log-level=WARNING "${options[@]}" 2>&1) || {
     printf '%s\n' "$log"
     return 1
   }
