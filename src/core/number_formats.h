@@ -55,19 +55,20 @@ inline float e4m3_to_float(std::uint8_t code) {
   return (code & 0x80) != 0 ? -magnitude : magnitude;
 }
 
-/// Saturates beyond +-448, infinity included; NaN stays NaN.
+/// Saturates beyond +-448, infinity included; NaN stays NaN. Choices, not branches: loops over it
+/// become vectors.
 inline std::uint8_t float_to_e4m3(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  const auto sign = static_cast<std::uint8_t>((bits >> 24) & 0x80U);
   const std::uint32_t magnitude = bits & 0x7fffffffU;
-  if (magnitude > 0x7f800000U) return static_cast<std::uint8_t>(sign | 0x7fU);
-  if (magnitude >= 0x43e00000U) return static_cast<std::uint8_t>(sign | 0x7eU);  // 448 and up
-  if (magnitude < 0x3c800000U) {  // below 2^-6: adding 2^14 leaves multiples of 2^-9, rounded
-    const float shifted = std::bit_cast<float>(magnitude) + 0x1p14F;
-    return static_cast<std::uint8_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x46800000U));
-  }
+  // Below 2^-6: adding 2^14 leaves multiples of 2^-9, rounded.
+  const float shifted = std::bit_cast<float>(magnitude) + 0x1p14F;
+  const std::uint32_t small = std::bit_cast<std::uint32_t>(shifted) - 0x46800000U;
   const std::uint32_t rebased = magnitude - (120U << 23);
-  return static_cast<std::uint8_t>(sign | ((rebased + 0x7ffffU + ((rebased >> 20) & 1U)) >> 20));
+  const std::uint32_t normal = (rebased + 0x7ffffU + ((rebased >> 20) & 1U)) >> 20;
+  std::uint32_t code = magnitude < 0x3c800000U ? small : normal;
+  code = magnitude >= 0x43e00000U ? 0x7eU : code;  // 448 and up
+  code = magnitude > 0x7f800000U ? 0x7fU : code;
+  return static_cast<std::uint8_t>(code | ((bits >> 24) & 0x80U));
 }
 
 }  // namespace headwise

@@ -14,10 +14,16 @@ namespace headwise {
 namespace {
 
 constexpr int kChunk = 256;  // numbers that are widened at a time
-constexpr std::uint32_t kNaN = 0x7fffffffU;
-constexpr std::uint32_t kInfinity = 0x7f800000U;
+constexpr std::int32_t kNaN = 0x7fffffff;
+constexpr std::int32_t kInfinity = 0x7f800000;
 
-std::uint32_t magnitude(float value) { return std::bit_cast<std::uint32_t>(value) & 0x7fffffffU; }
+std::int32_t magnitude(float value) { return std::bit_cast<std::int32_t>(value) & 0x7fffffff; }
+
+/// A number below 2^22 to the nearest integer, ties to even, as vectors can do it.
+int rounded(float x) {
+  constexpr float kOnes = 0x1.8p23F;  // a float here counts in ones
+  return std::bit_cast<int>(x + kOnes) - std::bit_cast<int>(kOnes);
+}
 
 /// Where one request's new tokens lie and go.
 struct NewTokens {
@@ -99,9 +105,9 @@ class RowWriter {
       return store_e4m3(values, count, fp8_scale(head),
                         reinterpret_cast<std::uint8_t*>(to) + first);
     if (cache_.dtype == DType::f32) {
-      auto* words = reinterpret_cast<std::uint32_t*>(to) + first;
+      auto* words = reinterpret_cast<std::int32_t*>(to) + first;
       for (int i = 0; i < count; ++i)
-        words[i] = std::isnan(values[i]) ? kNaN : std::bit_cast<std::uint32_t>(values[i]);
+        words[i] = std::isnan(values[i]) ? kNaN : std::bit_cast<std::int32_t>(values[i]);
       return 0;
     }
     auto* halves = reinterpret_cast<std::uint16_t*>(to) + first;
@@ -115,7 +121,7 @@ class RowWriter {
   }
 
   static std::int64_t store_e4m3(const float* values, int count, float scale, std::uint8_t* codes) {
-    std::int64_t saturated = 0;
+    int saturated = 0;
     for (int i = 0; i < count; ++i) {
       const float value = values[i] / scale;
       codes[i] = std::isnan(value) ? 0x7f : float_to_e4m3(value);
@@ -126,17 +132,19 @@ class RowWriter {
 
   /// Magnitudes are compared as integers: above infinity there are NaNs.
   void write_i8(std::int64_t from, std::int8_t* codes, float& scale) const {
-    std::uint32_t largest = 0;
+    std::int32_t largest = 0;
     for_each_chunk(from, [&](int, const float* values, int count) {
       for (int i = 0; i < count; ++i) largest = std::max(largest, magnitude(values[i]));
     });
     scale = std::bit_cast<float>(largest > kInfinity ? kNaN : largest) / 127.0F;
-    const bool usable = largest < kInfinity && scale > 0.0F;
+    if (largest >= kInfinity || scale == 0.0F)
+      return static_cast<void>(std::fill_n(codes, rows_.sizes[2], std::int8_t{0}));
+    const float divisor = scale;  // which no store to `codes` changes
     for_each_chunk(from, [&](int first, const float* values, int count) {
       for (int i = 0; i < count; ++i) {
         // A subnormal scale may be well below max|x| / 127.
-        const float code = usable ? std::clamp(values[i] / scale, -127.0F, 127.0F) : 0.0F;
-        codes[first + i] = static_cast<std::int8_t>(std::nearbyint(code));
+        const float code = std::clamp(values[i] / divisor, -127.0F, 127.0F);
+        codes[first + i] = static_cast<std::int8_t>(rounded(code));
       }
     });
   }

@@ -158,9 +158,9 @@ OF_APPEND = {
     "append: multiplied by the FP8 scale": [edit(APPEND, "const float value = values[i] / scale;", "const float value = values[i] * scale;")],
     "append: infinities not counted": [edit(APPEND, "std::fabs(value) > 448.0F ? 1 : 0", "std::fabs(value) > 448.0F && std::isfinite(value) ? 1 : 0")],
     "append: int8 scale without NaN": [edit(APPEND, "std::max(largest, magnitude(values[i]))", "std::max(largest, std::isnan(values[i]) ? 0 : magnitude(values[i]))")],
-    "append: int8 codes to -128": [edit(APPEND, "values[i] / scale, -127.0F", "values[i] / scale, -128.0F")],
-    "append: int8 codes cut off": [edit(APPEND, "std::nearbyint(code)", "code")],
-    "append: int8 zeros divided by": [edit(APPEND, "scale > 0.0F", "scale >= 0.0F")],
+    "append: int8 codes to -128": [edit(APPEND, "values[i] / divisor, -127.0F", "values[i] / divisor, -128.0F")],
+    "append: int8 codes cut off": [edit(APPEND, "rounded(code)", "code")],
+    "append: int8 zeros divided by": [edit(APPEND, "|| scale == 0.0F", "|| scale < 0.0F")],
     "append: last chunk left out": [edit(APPEND, "first < dim; first += kChunk", "first + 1 < dim; first += kChunk")],
     "append: E4M3 ties up": [edit(FORMATS, "0x7ffffU + ((rebased >> 20) & 1U)", "0x80000U + 0 * rebased")],
 }
