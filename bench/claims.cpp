@@ -195,7 +195,7 @@ void judge_split(const Rows& rows, Claim& claim) {
   if (thread == nullptr) return;
   if (!thread->time_ratio || thread->device == one->device) return leave_open(claim, rows);
   claim.measured +=
-      fmt::format(", and {:.2f} x as fast as on the one thread that it would have unsplit",
+      fmt::format(", and is {:.2f} x as fast as on the one thread that it would have unsplit",
                   *thread->time_ratio);
   claim.holds = *claim.holds && *thread->time_ratio >= kSplitPays;
 }
@@ -259,8 +259,8 @@ void judge_append(const Rows& rows, const HardwareLimits& limits, Claim& claim) 
   const auto news = static_cast<double>(last.new_tokens);
   claim.measured = fmt::format(
       "{:.0f} FLOP/byte behind {} tokens: {} bound, since this machine's limits meet at {:.0f}, "
-      "which "
-      "{:.0f} new tokens pass",
+      "for "
+      "which {:.0f} of them would do",
       *reached, last.kv_len - last.new_tokens, last.limit, balance,
       std::ceil(balance / *reached * news));
   claim.holds = last.limit == name_of(Limit::bandwidth);

@@ -186,10 +186,12 @@ std::string format_claim(const Claim& claim) {
 }  // namespace
 
 std::string format_table(const BenchReport& report) {
-  // Those of claims are in tables of their own, unless something is wrong with them.
+  // Those of claims are in tables of their own, unless something is wrong with them. Plans that no
+  // memory would do for are no surprise.
   std::vector<Row> rows;
-  std::copy_if(report.rows.begin(), report.rows.end(), std::back_inserter(rows),
-               [](const Row& row) { return !row.topic || (!row.ms && row.note != kPlanned); });
+  std::copy_if(
+      report.rows.begin(), report.rows.end(), std::back_inserter(rows),
+      [](const Row& row) { return !row.topic || (!row.ms && row.topic != Topic::memory); });
   std::string text =
       fmt::format("{}\n{}\n", format_device(report.device),
                   report.device.gpu ? format_gpu_limits(report) : format_limits(report.limits));

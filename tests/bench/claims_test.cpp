@@ -162,7 +162,7 @@ TEST(Claims, AppendIsMemoryBoundWhereTheLimitSaysSo) {
   EXPECT_TRUE(*judged(rows).holds);
   EXPECT_NE(judged(rows).measured.find("50 FLOP/byte behind 131072 tokens: bandwidth bound"),
             std::string::npos);
-  EXPECT_NE(judged(rows).measured.find("at 100, which 128 new tokens pass"), std::string::npos)
+  EXPECT_NE(judged(rows).measured.find("at 100, for which 128 of them would do"), std::string::npos)
       << judged(rows).measured;
   rows[1].limit = "compute";
   EXPECT_FALSE(*judged(rows).holds);
