@@ -44,7 +44,8 @@ class KeyPipeline {
         slot_begin_(range.slot_begin),
         tiles_((range.slot_end - range.slot_begin + kKeys - 1) / kKeys) {
     note(0, look_up(0));
-    note(1, look_up(1));
+    page_ = look_up(1);
+    note(1, page_);
     __syncthreads();
 #pragma unroll
     for (int load = 0; load < kLag; ++load) issue(load, load);
