@@ -6,7 +6,7 @@ function(headwise_headers_alone target)
     string(MAKE_C_IDENTIFIER ${header} name)
     set(unit ${CMAKE_CURRENT_BINARY_DIR}/${target}/${name}.cpp)
     file(GENERATE OUTPUT ${unit} CONTENT "#include \"${header}\"\n")
-    if(header MATCHES "/isa_[^/]*$")  # of one instruction set; this one has them all
+    if(header MATCHES "/(isa|stretch)_[^/]*$")  # of one instruction set; this one has them all
       set_source_files_properties(${unit} PROPERTIES COMPILE_OPTIONS -march=sapphirerapids)
     endif()
     list(APPEND units ${unit})

@@ -95,12 +95,9 @@ struct Avx2 {
     return add(_mm256_permute2f128_ps(ab, cd, 0x20), _mm256_permute2f128_ps(ab, cd, 0x31));
   }
 
-  /// 8 x 8 units: to[u * stride + row] = rows[row][at + u].
-  static void transpose(const std::uint32_t* const* rows, std::int64_t at, std::uint32_t* to,
-                        std::int64_t stride) {
-    F r[8];
+  /// 8 x 8 words, in place.
+  static void transpose(F* r) {
     F t[8];
-    for (int i = 0; i < 8; ++i) r[i] = load_units(rows[i] + at);
     for (int i = 0; i < 4; ++i) {
       t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
       t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
@@ -111,11 +108,10 @@ struct Avx2 {
       r[4 * i + 2] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0x44);
       r[4 * i + 3] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0xee);
     }
+    for (int i = 0; i < 8; ++i) t[i] = r[i];
     for (int i = 0; i < 4; ++i) {
-      store(reinterpret_cast<float*>(to + i * stride),
-            _mm256_permute2f128_ps(r[i], r[4 + i], 0x20));
-      store(reinterpret_cast<float*>(to + (4 + i) * stride),
-            _mm256_permute2f128_ps(r[i], r[4 + i], 0x31));
+      r[i] = _mm256_permute2f128_ps(t[i], t[4 + i], 0x20);
+      r[4 + i] = _mm256_permute2f128_ps(t[i], t[4 + i], 0x31);
     }
   }
 

@@ -85,12 +85,11 @@ struct Avx512 {
     return _mm512_shuffle_f32x4(quads, quads, 0xd8);
   }
 
-  /// 16 x 16 units: to[u * stride + row] = rows[row][at + u].
-  static void transpose(const std::uint32_t* const* rows, std::int64_t at, std::uint32_t* to,
-                        std::int64_t stride) {
+  /// 16 x 16 words, in place.
+  static void transpose(F* x) {
     __m512i r[16];
     __m512i t[16];
-    for (int i = 0; i < 16; ++i) r[i] = _mm512_loadu_si512(rows[i] + at);
+    for (int i = 0; i < 16; ++i) r[i] = _mm512_castps_si512(x[i]);
     for (int i = 0; i < 8; ++i) {
       t[2 * i] = _mm512_unpacklo_epi32(r[2 * i], r[2 * i + 1]);
       t[2 * i + 1] = _mm512_unpackhi_epi32(r[2 * i], r[2 * i + 1]);
@@ -113,7 +112,7 @@ struct Avx512 {
       r[4 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], 0x88);
       r[12 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], 0xdd);
     }
-    for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * stride, r[i]);
+    for (int i = 0; i < 16; ++i) x[i] = _mm512_castsi512_ps(r[i]);
   }
 
   /// `left` numbers of `from`, from element `at` on, as floats; zeros behind them. Reads no

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "core/number_formats.h"
 #include "cpu/tiled/kernels.h"
 #include "cpu/tiled/tile_kernel.h"
@@ -104,10 +106,9 @@ struct Portable {
   static F sums_of(const F* v) {
     return each([&](int i) { return sum(v[i]); });
   }
-  static void transpose(const std::uint32_t* const* rows, std::int64_t at, std::uint32_t* to,
-                        std::int64_t stride) {
-    for (int u = 0; u < kLanes; ++u)
-      for (int row = 0; row < kLanes; ++row) to[u * stride + row] = rows[row][at + u];
+  static void transpose(F* x) {
+    for (int i = 0; i < kLanes; ++i)
+      for (int j = 0; j < i; ++j) std::swap(x[i].lane[j], x[j].lane[i]);
   }
   template <Stored kType>
   static F load(const void* from, std::int64_t at, int left) {

@@ -65,8 +65,13 @@ struct Operands {
   static void transpose_keys(const std::uint32_t* const* rows, std::int64_t units,
                              std::uint32_t* packed) {
     for (int key = 0; key < kTileKeys; key += kLanes)
-      for (std::int64_t u = 0; u < units; u += kLanes)
-        Isa::transpose(rows + key, u, packed + u * kTileKeys + key, kTileKeys);
+      for (std::int64_t u = 0; u < units; u += kLanes) {
+        F x[kLanes];
+        for (int i = 0; i < kLanes; ++i) x[i] = Isa::load_units(rows[key + i] + u);
+        Isa::transpose(x);
+        for (int i = 0; i < kLanes; ++i)
+          Isa::store(reinterpret_cast<float*>(packed) + (u + i) * kTileKeys + key, x[i]);
+      }
   }
 
   static void interleave_values(const std::uint32_t* const* rows, std::int64_t columns,

@@ -17,6 +17,7 @@ struct EvenThenOdd {
     to[0] = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
     to[1] = _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(-65536)));
   }
+  static void split(__m512 pairs, __m512* to) { split(_mm512_castps_si512(pairs), to); }
   static void widen(const void* from, __m512* to) { split(_mm512_loadu_si512(from), to); }
 
   static void arrange(__m512* x) {

@@ -7,6 +7,8 @@
 
 #include "cpu/tiled/ahead.h"
 #include "cpu/tiled/few_rows.h"
+#include "cpu/tiled/key_columns.h"
+#include "cpu/tiled/known.h"
 #include "cpu/tiled/operands.h"
 #include "cpu/tiled/softmax.h"
 #include "cpu/tiled/tile.h"
@@ -17,44 +19,6 @@ namespace {
 
 constexpr std::uint32_t kSignOfFloat = 0x80000000U;
 constexpr std::uint32_t kSignsOfPair = 0x80008000U;
-
-/// A count that is known when the code is compiled.
-template <int N>
-struct Count {
-  static constexpr int value = N;
-};
-
-/// Calls body(Count<n>) for n in 1 ... Most.
-template <int Most, class Body>
-void with_count(int n, Body&& body) {
-  if constexpr (Most > 1)
-    if (n < Most) return with_count<Most - 1>(n, body);
-  body(Count<Most>{});
-}
-
-constexpr std::int64_t padded(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
-
-/// A type that is known when the code is compiled.
-template <Stored Type>
-struct TypeIs {
-  static constexpr Stored value = Type;
-};
-
-template <class Body>
-void with_type(Stored type, Body&& body) {
-  switch (type) {
-    case Stored::f32:
-      return body(TypeIs<Stored::f32>{});
-    case Stored::f16:
-      return body(TypeIs<Stored::f16>{});
-    case Stored::bf16:
-      return body(TypeIs<Stored::bf16>{});
-    case Stored::f8e4m3:
-      return body(TypeIs<Stored::f8e4m3>{});
-    case Stored::i8:
-      return body(TypeIs<Stored::i8>{});
-  }
-}
 
 template <class Isa>
 struct Kernel {
@@ -230,7 +194,8 @@ struct Kernel {
   static void fold(const TileShape& shape, const RowTile& rows, const KeyTile& tile,
                    const KeyTile* next) {
     const bool dot = kDot && Operands<Isa>::as_it_lies(shape.kv_type, shape.head_dim_qk);
-    const bool few = rows.rows <= (dot ? kFewDotRows : kFewRows) && !rows.one_way;
+    const bool one_way = rows.one_way && Isa::kPairs;
+    const bool few = rows.rows <= (dot ? kFewDotRows : kFewRows) && !one_way;
     if (few && !dot)
       return with_type(shape.kv_type, [&](auto type) {
         fold_few<decltype(type)::value>(shape, rows, tile, next == nullptr ? tile : *next);
@@ -270,6 +235,9 @@ struct Kernel {
   static void fold_few(const TileShape& shape, const RowTile& rows, const KeyTile& tile,
                        const KeyTile& next) {
     const Scratch scratch(shape, rows.scratch);
+    if (rows.one_way)
+      KeyColumns<Isa, kType>::transpose(tile.k, shape.head_dim_qk, tile.v,
+                                        reinterpret_cast<float*>(scratch.k_packed));
     for (int first = 0; first < rows.rows; first += kMostFew) {
       const int count = rows.rows - first < kMostFew ? rows.rows - first : kMostFew;
       const Sight seen = sight(rows, first, count, tile);
@@ -277,11 +245,7 @@ struct Kernel {
       with_count<kMostFew>(count, [&](auto of) {
         constexpr int R = decltype(of)::value;
         using Few = FewRows<Isa, kType, R>;
-        const std::int64_t stride = q_floats(shape);
-        for (int i = 0; i < R; ++i)
-          Few::arrange(query_floats(shape, rows, first + i, scratch.few_q + i * stride),
-                       shape.head_dim_qk, scratch.few_q + i * stride);
-        Few::scores(scratch.few_q, stride, shape.head_dim_qk, tile.k, tile.v, scratch.s);
+        weigh_few<Few>(shape, rows, first, R, tile, scratch);
         for (int i = 0; i < R; ++i)
           Softmax<Isa>::template soften<true>(shape, rows, first + i, tile, seen == Sight::some,
                                               scratch.s + i * kTileKeys, scratch.p + i * kTileKeys,
@@ -290,6 +254,26 @@ struct Kernel {
                         scratch.correction, rows.o + first * o_stride(shape), o_stride(shape));
       });
     }
+  }
+
+  /// scratch.s = q times keys, of some of few rows.
+  template <class Few>
+  static void weigh_few(const TileShape& shape, const RowTile& rows, int first, int count,
+                        const KeyTile& tile, const Scratch& scratch) {
+    const std::int64_t stride = q_floats(shape);
+    if (rows.one_way) {
+      const std::uint32_t* q = rows.q + first * stride;
+      for (int i = 0; i < count; i += Isa::kRows)
+        with_count<Isa::kRows>(count - i < Isa::kRows ? count - i : Isa::kRows, [&](auto of) {
+          scores<decltype(of)::value>(q + i * stride, stride, scratch.k_packed,
+                                      scratch.s + i * kTileKeys);
+        });
+      return;
+    }
+    for (int i = 0; i < count; ++i)
+      Few::arrange(query_floats(shape, rows, first + i, scratch.few_q + i * stride),
+                   shape.head_dim_qk, scratch.few_q + i * stride);
+    Few::scores(scratch.few_q, stride, shape.head_dim_qk, tile.k, tile.v, scratch.s);
   }
 
   /// A row of q as floats: as it lies, or widened to `copy`.
