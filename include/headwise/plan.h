@@ -82,7 +82,7 @@ class Plan {
  private:
   struct OwnedStep {
     StepBatch batch;  ///< its spans point into the vectors
-    std::vector<std::int32_t> q_lens, kv_lens, q_start;
+    std::vector<std::int32_t> q_lens, kv_lens, q_start, prefix_group, prefix_tokens;
     std::vector<std::int64_t> kv_start;
   };
 

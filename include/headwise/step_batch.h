@@ -36,7 +36,8 @@ struct BlockTables {
 };
 
 /// Lengths that kernels read instead of the host's, where a captured graph replays over changing
-/// ones. The host's lengths are then upper bounds, used for planning.
+/// ones. The host's lengths are then upper bounds, used for planning. Rows that see all of a shared
+/// prefix by the host's lengths, and are there by the device's, see all of it by these, too.
 struct DeviceLengths {
   const std::int32_t* q_lens = nullptr;   ///< [requests]
   const std::int32_t* kv_lens = nullptr;  ///< [requests]
@@ -62,6 +63,14 @@ struct StepBatch {
   BlockTables tables;                      ///< paged only
   std::span<const std::int64_t> kv_start;  ///< packed only: [requests] token index of the first key
   std::int64_t packed_tokens = 0;          ///< packed only: tokens in K and V
+
+  // Shared prefixes, which a backend may read once for all requests that have them. Both empty:
+  // none is known. What kernels compute does not depend on them, but for the order of sums.
+  std::span<const std::int32_t>
+      prefix_group;  ///< [requests] a number that requests with the same first keys share, or -1
+  std::span<const std::int32_t>
+      prefix_tokens;  ///< [requests] slots, from the first on, that lie in the same memory for all
+                      ///< requests of the group, whatever the KV head; the group's least one counts
 
   DeviceLengths device_lengths;  ///< CUDA only
 

@@ -53,6 +53,8 @@ Plan::Plan(std::string_view backend, std::string row, const AttentionShape& shap
     step.kv_lens.reserve(requests);
     step.q_start.reserve(requests);
     step.kv_start.reserve(requests);
+    step.prefix_group.reserve(requests);
+    step.prefix_tokens.reserve(requests);
   }
 }
 
@@ -65,10 +67,14 @@ void Plan::adopt(const StepBatch& step) {
   for (std::size_t r = next.q_start.size(); r < next.q_lens.size(); ++r)
     next.q_start.push_back(next.kv_lens[r] - next.q_lens[r]);
   next.kv_start.assign(step.kv_start.begin(), step.kv_start.end());
+  next.prefix_group.assign(step.prefix_group.begin(), step.prefix_group.end());
+  next.prefix_tokens.assign(step.prefix_tokens.begin(), step.prefix_tokens.end());
   next.batch.q_lens = next.q_lens;
   next.batch.kv_lens = next.kv_lens;
   next.batch.q_start = next.q_start;
   next.batch.kv_start = next.kv_start;
+  next.batch.prefix_group = next.prefix_group;
+  next.batch.prefix_tokens = next.prefix_tokens;
   take(next.batch);
   current_ = 1 - current_;
 }

@@ -35,6 +35,10 @@ std::int64_t check_lengths(const StepBatch& step);
 /// read are on `device` or given for it; the tables' entries are not looked at.
 void check_key_places(const AttentionShape& shape, const StepBatch& step, const Device& device);
 
+/// prefix_group and prefix_tokens of a step whose other fields are valid; where its tables lie on
+/// the CPU, also that entries which requests of a group read are the same ones.
+void check_prefixes(const AttentionShape& shape, const StepBatch& step);
+
 /// Throws Error(invalid_input) that names the first field of `capacity` that is less than
 /// `extent`'s.
 void check_within(const Capacity& capacity, const Capacity& extent);

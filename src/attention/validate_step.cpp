@@ -139,6 +139,7 @@ void validate(const AttentionShape& shape, const StepBatch& step) {
   check_key_places(shape, step, step.q.device);
   if (step.layout == KvLayout::paged && step.q.device.type == DeviceType::cpu)
     check_table_entries(shape, step);
+  check_prefixes(shape, step);
 }
 
 }  // namespace headwise

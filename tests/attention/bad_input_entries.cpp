@@ -359,12 +359,35 @@ std::vector<Entry> run_entries() {
   };
 }
 
+void share(World& w, std::int32_t tokens) {
+  w.lens = {5, tokens};
+  w.step.prefix_group = w.prefix_group;
+  w.step.prefix_tokens = w.lens;
+}
+
+std::vector<Entry> shared_prefix_entries() {
+  return {
+      paged("no prefix_tokens", [](World& w) { w.step.prefix_group = w.prefix_group; },
+            {"prefix_tokens", "0", "2"}),
+      paged("prefix_group short",
+            [](World& w) {
+              w.step.prefix_group = {w.lens.data(), 1};
+            },
+            {"prefix_group", "1", "2"}),
+      paged("negative prefix", [](World& w) { share(w, -1); }, {"prefix_tokens[1]", "-1"}),
+      paged("prefix past the keys", [](World& w) { share(w, 41); }, {"prefix_tokens[1]", "41"}),
+      paged("pages that differ", [](World& w) { share(w, 1); }, {"request 1", "page 3", "page 7"}),
+      packed("keys that differ", [](World& w) { share(w, 1); }, {"kv_start[1]", "5"}),
+  };
+}
+
 }  // namespace
 
 std::vector<Entry> all_entries() {
   std::vector<Entry> all;
-  for (auto part : {shape_entries(), query_entries(), output_entries(), length_entries(),
-                    table_entries(), capacity_entries(), kv_entries(), run_entries()})
+  for (auto part :
+       {shape_entries(), query_entries(), output_entries(), length_entries(), table_entries(),
+        capacity_entries(), kv_entries(), run_entries(), shared_prefix_entries()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -150,6 +150,12 @@ TEST(BadInput, WhatIsNeverReadMayBeAnything) {
         w.step.tables.positions = w.positions.data();
       },
       [](World& w) { w.step.tables.head_stride = 123456; },  // with one table a request
+      [](World& w) {  // pages that differ behind a shared prefix
+        w.pages[3] = w.pages[0];
+        w.lens = {5, 16};
+        w.step.prefix_group = w.prefix_group;
+        w.step.prefix_tokens = w.lens;
+      },
   };
   for (const Backend* backend : cpu_backends())
     for (std::size_t i = 0; i < std::size(kOdd); ++i) {

@@ -76,6 +76,7 @@ class World {
   std::vector<std::int32_t> pages = {7, 99, -1, 3, 39, 0};  ///< two rows of three columns
   std::vector<std::int32_t> positions = {0, 16, 32, 0, 16, 32};
   std::vector<std::int64_t> kv_start = {0, 5};
+  std::vector<std::int32_t> prefix_group = {4, 4};
   std::vector<std::int32_t> lens;    ///< for tests that need other lengths
   std::vector<std::int64_t> starts;  ///< for tests that need other starts
   std::vector<float> sinks = {0.0F, 0.0F, 0.0F, 0.0F};

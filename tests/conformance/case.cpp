@@ -1,6 +1,7 @@
 #include "tests/conformance/case.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace headwise::conformance {
@@ -29,6 +30,7 @@ Case::Case(Recipe recipe) : recipe_(std::move(recipe)) {
     make_tables(rng);
   else
     make_starts(rng);
+  if (recipe_.shared_prefix) state_prefixes();
   make_pools();
   make_scales(rng);
   fill_keys(rng);
@@ -112,6 +114,25 @@ void Case::make_starts(Rng& rng) {
   for (std::size_t r = 1; r < kv_start_.size(); ++r)
     if (recipe_.shared_prefix && recipe_.kv_lens[r] <= recipe_.kv_lens[0])
       kv_start_[r] = kv_start_[0];
+}
+
+/// How many of its first slots lie where the first request's do.
+std::int32_t Case::shared_tokens(std::size_t request) const {
+  const std::int32_t both = std::min(recipe_.kv_lens[request], recipe_.kv_lens[0]);
+  if (recipe_.layout == KvLayout::packed) return kv_start_[request] == kv_start_[0] ? both : 0;
+  for (int page = 0; request > 0 && page * recipe_.page_size < both; ++page)
+    for (int head = 0; head < recipe_.table_heads; ++head)
+      if (page_is_seen(request, head, page) && !page_is_seen(0, head, page))
+        return page * recipe_.page_size;
+  return both;
+}
+
+/// Requests that share about as much are a group.
+void Case::state_prefixes() {
+  for (std::size_t r = 0; r < recipe_.q_lens.size(); ++r) {
+    prefix_tokens_.push_back(shared_tokens(r));
+    prefix_group_.push_back(std::bit_width(static_cast<std::uint32_t>(prefix_tokens_[r])) - 1);
+  }
 }
 
 void Case::make_pools() {
@@ -279,6 +300,8 @@ StepBatch Case::step(PoisonedTensor& out, PoisonedTensor& lse) const {
   step.q_lens = recipe_.q_lens;
   step.kv_lens = recipe_.kv_lens;
   step.q_start = recipe_.q_start;
+  step.prefix_group = prefix_group_;
+  step.prefix_tokens = prefix_tokens_;
   step.layout = recipe_.layout;
   if (recipe_.layout == KvLayout::packed) {
     step.kv_start = kv_start_;

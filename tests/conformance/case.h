@@ -49,6 +49,8 @@ class Case {
  private:
   void make_tables(Rng& rng);
   void make_starts(Rng& rng);
+  void state_prefixes();
+  std::int32_t shared_tokens(std::size_t request) const;
   void make_pools();
   void make_scales(Rng& rng);
   void fill_keys(Rng& rng);
@@ -83,6 +85,8 @@ class Case {
   std::vector<std::int32_t> pages_;
   std::vector<std::int32_t> positions_;
   std::vector<std::int64_t> kv_start_;
+  std::vector<std::int32_t> prefix_group_;
+  std::vector<std::int32_t> prefix_tokens_;
   std::vector<bool> filled_;
 };
 

@@ -22,7 +22,8 @@ struct Recipe {
   int page_size = 16;  ///< tokens
   int table_heads = 1;
   bool padded_tables = false;
-  bool shared_prefix = false;  ///< requests read the first request's keys where they can
+  bool shared_prefix =
+      false;  ///< requests read the first request's keys where they can, and say so
   /// [requests * table_heads][pages of the request]: position of a page's first slot; or empty
   std::vector<std::vector<std::int32_t>> page_pos;
 

@@ -93,6 +93,7 @@ class StepOnDevice {
                         const std::int32_t& kv_len, const std::int32_t& q_start) const {
     StepBatch step = narrowed(step_, token, q_len);
     step.q_lens = {&q_len, 1};
+    step.prefix_group = step.prefix_tokens = {};
     step.kv_lens = {&kv_len, 1};
     step.q_start = {&q_start, 1};
     if (!step.kv_start.empty()) step.kv_start = step.kv_start.subspan(r, 1);
