@@ -158,6 +158,9 @@ void StepTensors::make_tables() {
     row = std::copy_n(order.begin(), shared, row);
     std::copy_n(order.begin() + next, own, row);
     next += own;
+    if (workload_.shared_prefix == 0) continue;
+    prefix_group_.push_back(shared > 0 ? 0 : -1);
+    prefix_tokens_.push_back(static_cast<std::int32_t>(shared * page_size_));
   }
 }
 
@@ -222,6 +225,8 @@ StepBatch StepTensors::step() {
                    {workload_.tokens(), shape_.q_heads, shape_.head_dim_v}, device);
   step.q_lens = workload_.q_lens;
   step.kv_lens = workload_.kv_lens;
+  step.prefix_group = prefix_group_;
+  step.prefix_tokens = prefix_tokens_;
   step.tables.page_size = page_size_;
   step.tables.pool_pages = pool_pages_;
   step.tables.columns = columns_;

@@ -72,6 +72,7 @@ class StepTensors {
 
   AttentionShape shape_;
   Workload workload_;
+  std::vector<std::int32_t> prefix_group_, prefix_tokens_;  // [requests], or empty
   int page_size_ = 0;
   std::uint64_t seed_ = 0;
   Gpu* gpu_ = nullptr;

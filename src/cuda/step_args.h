@@ -45,6 +45,7 @@ struct StepArgs {
   // The schedule, which update() rewrites.
   const WorkItem* items = nullptr;
   const Split* splits = nullptr;
+  const SharedToken* shared_tokens = nullptr;
   const std::int32_t* item_count = nullptr;
   std::uint32_t* next_item = nullptr;     ///< 0 before and after a launch
   std::uint32_t* blocks_done = nullptr;   ///< the same
@@ -55,6 +56,7 @@ struct StepArgs {
 
   float* part_sums = nullptr;    ///< [part rows, dim_v], not normalised
   float2* part_stats = nullptr;  ///< [part rows]: reference (base 2) and sum
+  float4* set_aside = nullptr;   ///< batch_invariant: a block's sums over the keys before a cut
 
   const float* sinks = nullptr;    ///< [q_heads] or null
   const float* k_scale = nullptr;  ///< f8: [1] or [kv_heads]; null: 1
@@ -69,6 +71,7 @@ struct StepArgs {
   Divider group;
   std::int32_t dim_qk = 0;
   std::int32_t dim_v = 0;
+  bool batch_invariant = false;  ///< keys are cut at multiples of kFixedSplit, and nowhere else
   bool q_is_f16 = false;
   bool q_pairs = false;    ///< q's rows start at multiples of 4 bytes
   bool q_chunks = false;   ///< they are whole 16-byte chunks, at multiples of 16 bytes; signs stay

@@ -38,11 +38,33 @@ std::vector<Recipe> steps(int table_heads) {
   return all;
 }
 
+/// The same, of requests that share prefixes of other lengths with others every time.
+std::vector<Recipe> shared_steps() {
+  Recipe a{.shape = shape_of_steps(),
+           .q_lens = {1, 1, 1, 1, 3},
+           .kv_lens = {700, 720, 1000, 705, 760},
+           .shared_prefix = true};
+  a.options.capacity = {.requests = 6, .tokens = 64, .q_len = 40, .kv_len = 3000};
+  Recipe b = a;
+  b.q_lens = {1, 20, 0, 1};
+  b.kv_lens = {2000, 2100, 0, 2000};
+  Recipe c = a;
+  c.q_lens = {1, 1, 1, 1, 1, 1};
+  c.kv_lens = {300, 310, 900, 299, 320, 301};
+  c.shared_prefix = false;
+  Recipe d = a;
+  d.q_lens = {30, 1, 1};
+  d.kv_lens = {40, 500, 500};
+  std::vector<Recipe> all = {a, b, c, d};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].seed = i + 50;
+  return all;
+}
+
 void expect_replays(const Backend& backend, const Capture& capture, bool recapture,
-                    int table_heads) {
+                    const std::vector<Recipe>& recipes) {
   std::vector<Case> cases;
   std::vector<const Case*> pointers;
-  for (const Recipe& recipe : steps(table_heads)) cases.emplace_back(recipe);
+  for (const Recipe& recipe : recipes) cases.emplace_back(recipe);
   for (const Case& c : cases) pointers.push_back(&c);
   if (const Support support = explain(backend, cases[0]); !support) {
     std::printf("%s refused: %s\n", backend.name().data(), support.why_not.c_str());
@@ -97,6 +119,7 @@ Outputs exact_request(const Case& c, std::size_t r, std::int64_t token, const Le
   step.q.sizes[0] = lengths.q_lens[r];
   step.q_lens = {&lengths.q_lens[r], 1};
   step.kv_lens = {&lengths.kv_lens[r], 1};
+  step.prefix_group = step.prefix_tokens = {};
   if (!lengths.q_start.empty()) step.q_start = {&lengths.q_start[r], 1};
   step.tables.pages += static_cast<std::int64_t>(r) * step.tables.request_stride;
   run_step(Registry::builtin().find("reference"), c.shape(), step, c.kv(), c.args());
@@ -142,30 +165,23 @@ void expect_answers(const Case& c, const Lengths& lengths, const Outputs& got) {
   }
 }
 
-}  // namespace
-
-void expect_replays_for_other_steps(const Backend& backend, const Capture& capture,
-                                    bool recapture) {
-  for (const int table_heads : {1, 2}) {
-    SCOPED_TRACE(std::to_string(table_heads) + " tables a request");
-    expect_replays(backend, capture, recapture, table_heads);
-  }
+/// Tables of requests that are idle on the device hold anything.
+void spoil_idle_tables(const StepBatch& step, const Lengths& lengths) {
+  const std::vector<std::int32_t> garbage(static_cast<std::size_t>(step.tables.columns), -1);
+  for (std::size_t r = 0; r < lengths.q_lens.size(); ++r)
+    if (lengths.q_lens[r] == 0)
+      cuda::copy_to_device(const_cast<std::int32_t*>(step.tables.pages) +
+                               static_cast<std::int64_t>(r) * step.tables.request_stride,
+                           garbage.data(), static_cast<std::int64_t>(4 * garbage.size()));
 }
 
-void expect_lengths_from_the_device(const Backend& backend, const Capture& capture) {
-  Recipe recipe{
-      .shape = shape_of_steps(), .q_lens = {4, 1, 3, 1, 20}, .kv_lens = {64, 3000, 40, 16, 90}};
-  recipe.shape.window_right = 0;
+void expect_lengths(const Backend& backend, const Capture& capture, const Recipe& recipe,
+                    const std::vector<Lengths>& all) {
   const Case c(recipe);
   if (const Support support = explain(backend, c); !support) {
     std::printf("%s refused: %s\n", backend.name().data(), support.why_not.c_str());
     return;
   }
-  const std::vector<Lengths> all = {
-      {recipe.q_lens, recipe.kv_lens, {60, 2999, 37, 15, 70}},
-      {{2, 1, 0, 1, 20}, {50, 2047, 40, 1, 20}, {48, 2046, 40, 0, 0}},
-      {{0, 0, 3, 1, 7}, {64, 0, 0, 16, 90}, {64, 0, -3, 15, 83}},
-  };
   FixedBuffers buffers({&c});
   const std::int64_t bytes = 4 * c.recipe().requests();
   const cuda::DeviceBuffer q_lens(0, bytes), kv_lens(0, bytes), q_start(0, bytes);
@@ -178,6 +194,7 @@ void expect_lengths_from_the_device(const Backend& backend, const Capture& captu
       cuda::copy_to_device(q_lens.data(), lengths.q_lens.data(), bytes);
       cuda::copy_to_device(kv_lens.data(), lengths.kv_lens.data(), bytes);
       cuda::copy_to_device(q_start.data(), lengths.q_start.data(), bytes);
+      spoil_idle_tables(step, lengths);
     };
     send(all[0]);
     const auto plan = backend.plan(c.shape(), step, recipe.options);
@@ -187,19 +204,52 @@ void expect_lengths_from_the_device(const Backend& backend, const Capture& captu
     args.kv = binding.get();
     args.workspace = workspace.data();
     const auto replay = capture(*plan, args);
-    for (const std::size_t i : {0, 1, 2, 0}) {
+    for (std::size_t i = 0; i <= all.size(); ++i) {
+      const Lengths& lengths = all[i % all.size()];
       SCOPED_TRACE("lengths " + std::to_string(i) + (with_start ? " with q_start" : ""));
       buffers.put(c);
-      send(all[i]);
+      send(lengths);
       workspace.poison();
       replay();
       finish_on_device();
       Outputs got = own_outputs(c);
       buffers.fetch(got);
-      expect_answers(c, all[i], got);
+      expect_answers(c, lengths, got);
       EXPECT_TRUE(workspace.guard_intact());
     }
   }
+}
+
+}  // namespace
+
+void expect_replays_for_other_steps(const Backend& backend, const Capture& capture,
+                                    bool recapture) {
+  for (const int table_heads : {1, 2}) {
+    SCOPED_TRACE(std::to_string(table_heads) + " tables a request");
+    expect_replays(backend, capture, recapture, steps(table_heads));
+  }
+  SCOPED_TRACE("shared prefixes");
+  expect_replays(backend, capture, recapture, shared_steps());
+}
+
+void expect_lengths_from_the_device(const Backend& backend, const Capture& capture) {
+  Recipe recipe{
+      .shape = shape_of_steps(), .q_lens = {4, 1, 3, 1, 20}, .kv_lens = {64, 3000, 40, 16, 90}};
+  recipe.shape.window_right = 0;
+  expect_lengths(backend, capture, recipe,
+                 {{recipe.q_lens, recipe.kv_lens, {60, 2999, 37, 15, 70}},
+                  {{2, 1, 0, 1, 20}, {50, 2047, 40, 1, 20}, {48, 2046, 40, 0, 0}},
+                  {{0, 0, 3, 1, 7}, {64, 0, 0, 16, 90}, {64, 0, -3, 15, 83}}});
+  SCOPED_TRACE("shared prefixes");
+  Recipe shared{.shape = shape_of_steps(),
+                .q_lens = {1, 1, 2, 1, 9},
+                .kv_lens = {700, 720, 760, 1000, 730},
+                .shared_prefix = true};
+  expect_lengths(backend, capture, shared,
+                 {{shared.q_lens, shared.kv_lens, {699, 719, 758, 999, 721}},
+                  {{0, 1, 1, 1, 9}, {0, 705, 759, 900, 730}, {0, 704, 758, 899, 721}},
+                  {{0, 0, 0, 1, 0}, {5, 0, 9, 1000, 3}, {5, 0, 9, 999, 3}},
+                  {{0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}}});
 }
 
 }  // namespace headwise::conformance

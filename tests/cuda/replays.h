@@ -15,7 +15,8 @@ using Capture = std::function<std::function<void()>(Plan& plan, const RunArgs& a
 void expect_replays_for_other_steps(const Backend& backend, const Capture& capture, bool recapture);
 
 /// Expects kernels to take lengths from the device, the host's being upper bounds: one captured run
-/// serves several; rows past a request's length there are not written.
+/// serves several; rows past a request's length there are not written, and tables of requests
+/// without rows there are not read.
 void expect_lengths_from_the_device(const Backend& backend, const Capture& capture);
 
 }  // namespace headwise::conformance

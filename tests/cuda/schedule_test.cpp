@@ -8,46 +8,10 @@
 #include <random>
 #include <tuple>
 
+#include "tests/cuda/schedule_step.h"
+
 namespace headwise::cuda {
 namespace {
-
-struct Step {
-  std::vector<std::int32_t> q_lens, kv_lens, q_start;
-  StepBatch batch;
-
-  Step(std::vector<std::int32_t> q, std::vector<std::int32_t> kv)
-      : q_lens(std::move(q)), kv_lens(std::move(kv)) {
-    for (std::size_t r = 0; r < q_lens.size(); ++r) q_start.push_back(kv_lens[r] - q_lens[r]);
-    batch.q_lens = q_lens;
-    batch.kv_lens = kv_lens;
-    batch.q_start = q_start;
-    batch.layout = KvLayout::packed;
-    batch.kv_start = kv_start_;
-    kv_start_.assign(q_lens.size(), 0);
-    batch.kv_start = kv_start_;
-  }
-  Step(const Step&) = delete;
-
-  std::int64_t tokens() const {
-    std::int64_t sum = 0;
-    for (const std::int32_t q_len : q_lens) sum += q_len;
-    return sum;
-  }
-
- private:
-  std::vector<std::int64_t> kv_start_;
-};
-
-AttentionShape shape_of(int q_heads, int kv_heads, std::int64_t window = -1) {
-  return {.q_heads = q_heads,
-          .kv_heads = kv_heads,
-          .head_dim_qk = 128,
-          .head_dim_v = 128,
-          .scale = {},
-          .window_left = window};
-}
-
-constexpr CuttingRules kRules{.blocks = 264, .most_part_rows = 50'000};
 
 using Rows = std::tuple<int, int, int>;  // request, KV head, first row
 
@@ -96,12 +60,6 @@ void expect_complete(const AttentionShape& shape, const Step& step, const Schedu
     for (int head = 0; head < shape.kv_heads; ++head)
       EXPECT_EQ((rows[{static_cast<int>(r), head}]),
                 std::int64_t{step.q_lens[r]} * shape.group_size());
-}
-
-Schedule schedule_of(const AttentionShape& shape, const Step& step, const CuttingRules& rules) {
-  Schedule schedule;
-  make_schedule(shape, step.batch, rules, schedule);
-  return schedule;
 }
 
 /// Keys read by the busiest block over the average, where each takes the next item when it is done.
@@ -164,6 +122,23 @@ TEST(CudaSchedule, UnevenBatchesEndTogether) {
     const Step step(std::vector<std::int32_t>(64, 1), kv);
     EXPECT_LE(imbalance(schedule_of(shape_of(32, 8), step, kRules), kRules.blocks), 1.15);
   }
+}
+
+TEST(CudaSchedule, FixedSplitsAreCutAtTheirMultiplesAlone) {
+  CuttingRules rules = kRules;
+  rules.narrow_rows = 0;
+  rules.fixed_split = 512;
+  const AttentionShape shape = shape_of(8, 2, 3000);
+  const Step step({1, 300, 1, 7}, {40'000, 9000, 511, 4096});
+  const Schedule schedule = schedule_of(shape, step, rules);
+  expect_complete(shape, step, schedule, rules);
+  int inner = 0;
+  for (const WorkItem& item : schedule.items) {
+    if (item.part_row < 0) continue;
+    EXPECT_EQ(item.slot_begin / 512, (item.slot_end - 1) / 512);
+    if (item.slot_begin % 512 == 0 && item.slot_end % 512 == 0) ++inner;
+  }
+  EXPECT_GT(inner, 20);
 }
 
 TEST(CudaSchedule, AStepKeepsItsMemory) {

@@ -19,7 +19,8 @@ std::int64_t bytes_of(std::int64_t count, std::size_t size) {
 DeviceSchedule::DeviceSchedule(int device, const ScheduleBounds& bounds)
     : items_at_(kHeader),
       splits_at_(items_at_ + bytes_of(bounds.items, sizeof(WorkItem))),
-      memory_(device, splits_at_ + bytes_of(bounds.splits, sizeof(Split))),
+      shared_tokens_at_(splits_at_ + bytes_of(bounds.splits, sizeof(Split))),
+      memory_(device, shared_tokens_at_ + bytes_of(bounds.shared_tokens, sizeof(SharedToken))),
       counters_(device, bytes_of(2 + bounds.splits, sizeof(std::uint32_t))) {
   fill(counters_.data(), std::byte{0}, counters_.size());
   for (Image& image : images_) {
@@ -34,30 +35,36 @@ DeviceSchedule::~DeviceSchedule() {
 }
 
 void DeviceSchedule::write(const Schedule& schedule, cudaStream_t stream) {
-  const auto items = static_cast<std::int64_t>(schedule.items.size() * sizeof(WorkItem));
-  const auto splits = static_cast<std::int64_t>(schedule.splits.size() * sizeof(Split));
-  check(items_at_ + items <= splits_at_ && splits_at_ + splits <= memory_.size(), "a schedule of ",
-        schedule.items.size(), " items passes the plan's bounds");
+  const auto bytes = [](const auto& list) {
+    return static_cast<std::int64_t>(list.size() * sizeof(list[0]));
+  };
+  check(items_at_ + bytes(schedule.items) <= splits_at_ &&
+            splits_at_ + bytes(schedule.splits) <= shared_tokens_at_ &&
+            shared_tokens_at_ + bytes(schedule.shared_tokens) <= memory_.size(),
+        "a schedule of ", schedule.items.size(), " items passes the plan's bounds");
 
   Image& image = images_[next_image_];
   next_image_ = (next_image_ + 1) % images_.size();
   check_call(cudaEventSynchronize(image.copied), "waiting for a schedule's copy");
   auto* host = static_cast<char*>(image.memory.data());
-  const auto count = static_cast<std::int32_t>(schedule.items.size());
-  std::memcpy(host, &count, sizeof(count));
-  const auto copy = [&](std::int64_t begin, std::int64_t bytes) {
-    if (bytes == 0) return;
+  const auto copy = [&](std::int64_t begin, std::int64_t size) {
+    if (size == 0) return;
     check_call(cudaMemcpyAsync(static_cast<char*>(memory_.data()) + begin, host + begin,
-                               static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream),
+                               static_cast<std::size_t>(size), cudaMemcpyHostToDevice, stream),
                "copying a schedule");
   };
-  const auto place = [&](std::int64_t begin, const void* data, std::int64_t bytes) {
-    if (bytes > 0) std::memcpy(host + begin, data, static_cast<std::size_t>(bytes));
+  const auto place = [&](std::int64_t begin, const auto& list) {
+    if (!list.empty())
+      std::memcpy(host + begin, list.data(), static_cast<std::size_t>(bytes(list)));
   };
-  place(items_at_, schedule.items.data(), items);
-  place(splits_at_, schedule.splits.data(), splits);
-  copy(0, items_at_ + items);
-  copy(splits_at_, splits);
+  const auto count = static_cast<std::int32_t>(schedule.items.size());
+  std::memcpy(host, &count, sizeof(count));
+  place(items_at_, schedule.items);
+  place(splits_at_, schedule.splits);
+  place(shared_tokens_at_, schedule.shared_tokens);
+  copy(0, items_at_ + bytes(schedule.items));
+  copy(splits_at_, bytes(schedule.splits));
+  copy(shared_tokens_at_, bytes(schedule.shared_tokens));
   check_call(cudaEventRecord(image.copied, stream), "recording an event");
 }
 

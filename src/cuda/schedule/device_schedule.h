@@ -24,6 +24,7 @@ class DeviceSchedule {
 
   const WorkItem* items() const { return at<const WorkItem>(items_at_); }
   const Split* splits() const { return at<const Split>(splits_at_); }
+  const SharedToken* shared_tokens() const { return at<const SharedToken>(shared_tokens_at_); }
   const std::int32_t* item_count() const { return at<const std::int32_t>(0); }
 
   // Counters, which kernels leave at 0.
@@ -45,6 +46,7 @@ class DeviceSchedule {
 
   std::int64_t items_at_;
   std::int64_t splits_at_;
+  std::int64_t shared_tokens_at_;
   DeviceBuffer memory_;
   DeviceBuffer counters_;
   std::array<Image, 4> images_;

@@ -2,19 +2,19 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 #include "attention/mask.h"
 #include "attention/rows.h"
+#include "cuda/schedule/item_costs.h"
+#include "cuda/schedule/shared_prefixes.h"
 
 namespace headwise::cuda {
 namespace {
 
-// Costs in sixteenths of what a block needs for a narrow tile of 64 keys: its time is that of
-// reading them, a full wide tile's that of its products.
-constexpr std::int64_t kNarrowTile = 16;
-constexpr std::int64_t kWideTile = 28;
-constexpr std::int64_t kItemOverhead = 32;  // filling the pipeline, results
-constexpr std::int64_t kLeastKeys = 256;    // of a part
+constexpr std::int64_t kItemOverhead = ItemCosts::kOverhead;
+constexpr std::int64_t kLeastKeys = 256;  // of a part
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 /// Bytes of K and V that heads taken side by side should not pass, so that L2 holds them.
 constexpr std::int64_t kSharedKeyBytes = std::int64_t{36} << 20;
@@ -26,6 +26,7 @@ struct Piece {
   WorkItem item;
   std::int64_t cost = 0;
   std::int32_t head_group = 0;
+  std::int32_t prefix = -1;  ///< the shared one whose keys these are
 };
 
 class Scheduler {
@@ -37,23 +38,19 @@ class Scheduler {
   void run() {
     schedule_.items.clear();
     schedule_.splits.clear();
+    schedule_.shared_tokens.clear();
     schedule_.part_rows = 0;
+    if (rules_.fixed_split == 0 && !step_.prefix_group.empty())
+      shared_ = share_prefixes(shape_, step_, costs_, schedule_);
     cut_rows();
+    cut_prefixes();
     cut_keys();
     order();
   }
 
  private:
-  bool is_narrow(const WorkItem& item) const { return item.rows <= rules_.narrow_rows; }
-
-  std::int64_t cost_of(const WorkItem& item) const {
-    const std::int64_t keys = item.slot_end - item.slot_begin;
-    if (is_narrow(item)) return kItemOverhead + keys * kNarrowTile / 64;
-    // Warps without rows leave the products' units to other blocks, but not their time for the
-    // rest.
-    const std::int64_t full = kWideTile * keys / 64;
-    return kItemOverhead + std::max(full / 2, full * item.rows / rules_.wide_rows);
-  }
+  /// Rows of partial results that are left.
+  std::int64_t room() const { return rules_.most_part_rows - schedule_.part_rows - reserved_rows_; }
 
   void cut_rows() {
     std::int64_t token = 0;
@@ -69,21 +66,52 @@ class Scheduler {
     }
   }
 
+  /// Items of the shared prefixes, and room for one part of each and of what follows it.
+  void cut_prefixes() {
+    std::int32_t index = 0;
+    for (const SharedPrefix& prefix : shared_.prefixes) {
+      for (std::int64_t row = 0; row < prefix.rows; row += rules_.wide_rows) {
+        WorkItem item = prefix.item(step_, row, rules_.wide_rows);
+        const std::int32_t first_split = item.split;
+        for (item.kv_head = 0; item.kv_head < shape_.kv_heads; ++item.kv_head) {
+          item.split = first_split + prefix.split(item.kv_head, 0) - prefix.split(0, 0);
+          add(item, index);
+        }
+      }
+      keys_ += prefix.keys;
+      reserved_rows_ += 2 * prefix.rows * shape_.kv_heads;
+      ++index;
+    }
+  }
+
+  void add(const WorkItem& item, std::int32_t prefix) {
+    const std::int64_t cost = costs_.of(item);
+    pieces_.push_back({.item = item, .cost = cost, .prefix = prefix});
+    total_ += cost;
+    longest_ = std::max(longest_, cost);
+    even_ = even_ && cost == pieces_.front().cost;
+  }
+
   void cut_request(const WorkItem& request) {
     const std::int64_t rows = std::int64_t{request.q_len} * shape_.group_size();
+    const SharedPrefix* prefix = shared_.of(request.request);
+    const std::int64_t first_split = shared_.sharer(request.request).split;
     for (std::int64_t row = 0; row < rows; row += rules_.wide_rows) {
       WorkItem item = request;
       item.row = static_cast<std::int32_t>(row);
       item.rows = static_cast<std::int32_t>(std::min<std::int64_t>(rows - row, rules_.wide_rows));
       narrow(item);
-      const std::int64_t cost = cost_of(item);
-      for (item.kv_head = 0; item.kv_head < shape_.kv_heads; ++item.kv_head)
-        pieces_.push_back({item, cost});
-      total_ += cost * shape_.kv_heads;
-      longest_ = std::max(longest_, cost);
-      even_ = even_ && cost == pieces_.front().cost;
+      if (prefix != nullptr) {
+        item.slot_begin = std::max(item.slot_begin, prefix->keys);
+        item.slot_end = std::max(item.slot_end, item.slot_begin);
+      }
+      for (item.kv_head = 0; item.kv_head < shape_.kv_heads; ++item.kv_head) {
+        if (prefix != nullptr)
+          item.split = prefix->split(item.kv_head, first_split + row / rules_.wide_rows);
+        add(item, -1);
+      }
     }
-    keys_ += request.kv_len;
+    keys_ += request.kv_len - (prefix != nullptr ? prefix->keys : 0);
   }
 
   /// Leaves out keys that no row of the item sees.
@@ -94,7 +122,7 @@ class Scheduler {
     const PositionRange rows{item.q_start + item.row / group,
                              item.q_start + (item.row + item.rows - 1) / group};
     const PositionRange seen = Mask(shape_).seen_from(rows);
-    const int tile = is_narrow(item) ? rules_.narrow_keys : rules_.wide_keys;
+    const int tile = costs_.is_narrow(item.rows) ? rules_.narrow_keys : rules_.wide_keys;
     item.slot_end =
         static_cast<std::int32_t>(std::clamp<std::int64_t>(seen.last + 1, 0, item.slot_end));
     item.slot_begin = static_cast<std::int32_t>(
@@ -121,83 +149,165 @@ class Scheduler {
     return (longest_ - kItemOverhead + best_parts - 1) / best_parts + kItemOverhead;
   }
 
+  /// What parts of narrow and of wide items may cost.
+  struct Limits {
+    std::int64_t narrow = 0;
+    std::int64_t wide = 0;
+  };
+
   void cut_keys() {
-    const std::int64_t narrow_grain = grain();
+    const std::int64_t narrow = grain();
     const std::int64_t target = std::max<std::int64_t>(1, total_ / rules_.blocks);
     // A wide part's results are many bytes: only what would end after all others is cut.
-    const std::int64_t wide_grain = even_ ? narrow_grain : target;
+    const Limits limits{narrow, even_ ? narrow : target};
     const std::size_t whole = pieces_.size();
+    for (SharedPrefix& prefix : shared_.prefixes) cut_prefix_keys(prefix, limits);
     for (std::size_t i = 0; i < whole; ++i) {
-      const Piece piece = pieces_[i];
-      const std::int64_t limit = is_narrow(piece.item) ? narrow_grain : wide_grain;
-      const std::int64_t keys = piece.item.slot_end - piece.item.slot_begin;
-      std::int64_t parts =
-          limit <= kItemOverhead
-              ? 1
-              : (piece.cost - kItemOverhead + limit - kItemOverhead - 1) / (limit - kItemOverhead);
-      parts = std::min({parts, keys / kLeastKeys,
-                        is_narrow(piece.item) ? std::int64_t{4} * rules_.blocks
-                                              : std::int64_t{rules_.most_wide_parts}});
-      const std::int64_t room = (rules_.most_part_rows - schedule_.part_rows) / piece.item.rows;
-      if (parts < 2 || parts > room || more_parts_ + parts > most_more_parts(rules_)) continue;
+      const WorkItem& item = pieces_[i].item;
+      if (pieces_[i].prefix >= 0) {
+        split_prefix(i);
+        continue;
+      }
+      const bool follows_prefix = item.split >= 0;
+      if (follows_prefix) reserved_rows_ -= item.rows;
+      const std::int64_t wanted = wanted_parts(item, limits);
+      std::int64_t parts = std::min(wanted, most_parts(item));
+      if (rules_.fixed_split > 0 && parts > 1) parts = fixed_parts(item);
+      if (parts > room() / item.rows || more_parts_ + parts > most_more_parts(rules_)) parts = 1;
+      if (parts < 2 && !follows_prefix) continue;
+      parts = std::max<std::int64_t>(parts, 1);
       more_parts_ += parts - 1;
       split(i, parts);
     }
   }
 
+  /// Parts that cost no more than the limit.
+  std::int64_t wanted_parts(const WorkItem& item, const Limits& limits) const {
+    const std::int64_t limit = costs_.is_narrow(item.rows) ? limits.narrow : limits.wide;
+    if (limit <= kItemOverhead) return 1;
+    const std::int64_t keys = item.slot_end - item.slot_begin;
+    const std::int64_t parts =
+        (costs_.of(item) - kItemOverhead + limit - kItemOverhead - 1) / (limit - kItemOverhead);
+    return std::min(parts, keys / kLeastKeys);
+  }
+
+  /// Parts that a block can merge.
+  std::int64_t most_parts(const WorkItem& item) const {
+    if (rules_.fixed_split > 0) return kNoLimit;
+    const std::int64_t most = costs_.is_narrow(item.rows) ? std::int64_t{4} * rules_.blocks
+                                                          : std::int64_t{rules_.most_wide_parts};
+    const SharedPrefix* prefix = shared_.of(item.request);
+    const std::int64_t of_prefix = prefix == nullptr ? 0 : prefix->parts;
+    return std::min(most, mergeable(item.rows) - of_prefix);
+  }
+  std::int64_t mergeable(std::int64_t rows) const {
+    return std::int64_t{rules_.most_wide_parts} * rules_.wide_rows / rows;
+  }
+
+  std::int64_t fixed_parts(const WorkItem& item) const {
+    return (item.slot_end - 1) / rules_.fixed_split - item.slot_begin / rules_.fixed_split + 1;
+  }
+
+  /// Every tile of a shared prefix's rows gets the same parts.
+  void cut_prefix_keys(SharedPrefix& prefix, const Limits& limits) {
+    const std::int64_t rows = prefix.rows * shape_.kv_heads;
+    const std::int64_t pieces = costs_.items(prefix.rows) * shape_.kv_heads;
+    reserved_rows_ -= rows;
+    const WorkItem tile{
+        .rows = static_cast<std::int32_t>(std::min<std::int64_t>(prefix.rows, rules_.wide_rows)),
+        .slot_end = prefix.keys};
+    prefix.parts = std::min({wanted_parts(tile, limits), mergeable(prefix.most_split_rows) / 2,
+                             room() / rows, (most_more_parts(rules_) - more_parts_) / pieces});
+    prefix.parts = std::max<std::int64_t>(prefix.parts, 1);
+    more_parts_ += (prefix.parts - 1) * pieces;
+    prefix.part_row = schedule_.part_rows;
+    schedule_.part_rows += prefix.parts * rows;
+  }
+
+  /// Where part `part` of `parts` begins.
+  std::int32_t cut_at(const WorkItem& item, std::int64_t part, std::int64_t parts) const {
+    if (part == 0) return item.slot_begin;
+    if (part == parts) return item.slot_end;
+    const std::int64_t fixed = rules_.fixed_split;
+    if (fixed > 0) return static_cast<std::int32_t>((item.slot_begin / fixed + part) * fixed);
+    const std::int64_t tile = costs_.is_narrow(item.rows) ? rules_.narrow_keys : rules_.wide_keys;
+    const std::int64_t tiles = (item.slot_end - item.slot_begin + tile - 1) / tile;
+    return static_cast<std::int32_t>(item.slot_begin + tiles * part / parts * tile);
+  }
+
   /// Piece i becomes its first part; the others go behind all pieces.
-  void split(std::size_t i, std::int64_t parts) {
+  void place_part(std::size_t i, std::int64_t part, std::int64_t parts, const WorkItem& whole,
+                  std::int32_t part_row) {
+    Piece piece = pieces_[i];
+    piece.item = whole;
+    piece.item.slot_begin = cut_at(whole, part, parts);
+    piece.item.slot_end = cut_at(whole, part + 1, parts);
+    piece.item.part_row = part_row;
+    piece.cost = costs_.of(piece.item);
+    if (part == 0)
+      pieces_[i] = piece;
+    else
+      pieces_.push_back(piece);
+  }
+
+  void split_prefix(std::size_t i) {
     const WorkItem whole = pieces_[i].item;
-    const std::int64_t tile = is_narrow(whole) ? rules_.narrow_keys : rules_.wide_keys;
-    const std::int64_t tiles = (whole.slot_end - whole.slot_begin + tile - 1) / tile;
-    const auto cut = [&](std::int64_t part) {
-      return part == parts
-                 ? whole.slot_end
-                 : static_cast<std::int32_t>(whole.slot_begin + tiles * part / parts * tile);
-    };
-    const Split split{.part_row = static_cast<std::int32_t>(schedule_.part_rows),
-                      .parts = static_cast<std::int32_t>(parts),
-                      .rows = whole.rows};
-    for (std::int64_t part = 0; part < parts; ++part) {
-      Piece piece = pieces_[i];
-      piece.item.slot_begin = cut(part);
-      piece.item.slot_end = cut(part + 1);
-      piece.item.part_row = static_cast<std::int32_t>(schedule_.part_rows);
-      piece.item.split = static_cast<std::int32_t>(schedule_.splits.size());
-      piece.cost = cost_of(piece.item);
-      schedule_.part_rows += whole.rows;
-      if (part == 0)
-        first_parts_.push_back({i, piece});
-      else
-        pieces_.push_back(piece);
+    const SharedPrefix& prefix = shared_.prefixes[static_cast<std::size_t>(pieces_[i].prefix)];
+    for (std::int64_t part = 0; part < prefix.parts; ++part)
+      place_part(i, part, prefix.parts, whole, prefix.row_of_part(whole.kv_head, part) + whole.row);
+  }
+
+  void split(std::size_t i, std::int64_t parts) {
+    WorkItem whole = pieces_[i].item;
+    Split split{.part_row = static_cast<std::int32_t>(schedule_.part_rows),
+                .parts = static_cast<std::int32_t>(parts),
+                .rows = whole.rows,
+                .items = static_cast<std::int32_t>(parts)};
+    if (whole.split >= 0) {
+      const std::int64_t index = shared_.sharer(whole.request).split + whole.row / rules_.wide_rows;
+      shared_.of(whole.request)->add_parts(split, index, whole.kv_head, costs_);
+      schedule_.splits[static_cast<std::size_t>(whole.split)] = split;
+    } else {
+      whole.split = static_cast<std::int32_t>(schedule_.splits.size());
+      schedule_.splits.push_back(split);
     }
-    schedule_.splits.push_back(split);
+    for (std::int64_t part = 0; part < parts; ++part) {
+      place_part(i, part, parts, whole, static_cast<std::int32_t>(schedule_.part_rows));
+      schedule_.part_rows += whole.rows;
+    }
   }
 
   /// The longest first; wide items by groups of heads whose keys fit into L2 together.
   void order() {
-    for (const auto& [i, piece] : first_parts_) pieces_[i] = piece;
     const std::int64_t head_bytes =
         keys_ * (shape_.head_dim_qk + shape_.head_dim_v) * size_of(shape_.kv_type);
     const auto together = static_cast<std::int32_t>(std::clamp<std::int64_t>(
         kSharedKeyBytes / std::max<std::int64_t>(1, head_bytes), 1, shape_.kv_heads));
     for (Piece& piece : pieces_)
-      piece.head_group = is_narrow(piece.item) ? shape_.kv_heads : piece.item.kv_head / together;
+      piece.head_group =
+          costs_.is_narrow(piece.item.rows) ? shape_.kv_heads : piece.item.kv_head / together;
     std::stable_sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) {
       return a.head_group != b.head_group ? a.head_group < b.head_group : a.cost > b.cost;
     });
-    for (const Piece& piece : pieces_) schedule_.items.push_back(piece.item);
+    for (const Piece& piece : pieces_) {
+      if (piece.item.split >= 0 && piece.prefix < 0)
+        schedule_.splits[static_cast<std::size_t>(piece.item.split)].item =
+            static_cast<std::int32_t>(schedule_.items.size());
+      schedule_.items.push_back(piece.item);
+    }
   }
 
   const AttentionShape& shape_;
   const StepBatch& step_;
   const CuttingRules& rules_;
+  const ItemCosts costs_{rules_};
   Schedule& schedule_;
   std::vector<Piece> pieces_;
-  std::vector<std::pair<std::size_t, Piece>> first_parts_;
-  std::int64_t total_ = 0;    // cost
-  std::int64_t longest_ = 0;  // cost of one item
-  std::int64_t keys_ = 0;     // of all requests
+  SharedPrefixes shared_;
+  std::int64_t total_ = 0;          // cost
+  std::int64_t longest_ = 0;        // cost of one item
+  std::int64_t keys_ = 0;           // of all requests, shared ones once
+  std::int64_t reserved_rows_ = 0;  // of partial results: one part of each prefix and what follows
   std::int64_t more_parts_ = 0;
   bool even_ = true;  // all items cost the same
 };
@@ -212,9 +322,12 @@ void make_schedule(const AttentionShape& shape, const StepBatch& step, const Cut
 ScheduleBounds schedule_bounds(const AttentionShape& shape, std::int64_t requests,
                                std::int64_t tokens, const CuttingRules& rules) {
   const std::int64_t rows = tokens * shape.group_size();
-  const std::int64_t whole = (rows / rules.wide_rows + requests) * shape.kv_heads;
+  const std::int64_t own = (rows / rules.wide_rows + requests) * shape.kv_heads;
+  const std::int64_t shared = (rows / rules.wide_rows + requests / 2) * shape.kv_heads;
   const std::int64_t more = std::min(rules.most_part_rows, most_more_parts(rules));
-  return {.items = whole + more, .splits = std::min(whole, more)};
+  return {.items = own + shared + more,
+          .splits = std::min(own, rules.most_part_rows),
+          .shared_tokens = tokens};
 }
 
 }  // namespace headwise::cuda

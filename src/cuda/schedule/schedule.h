@@ -11,27 +11,32 @@ namespace headwise::cuda {
 
 /// How a kernel row wants a step to be cut.
 struct CuttingRules {
-  int blocks = 1;        ///< that run at the same time
-  int narrow_rows = 16;  ///< up to which an item is narrow
-  int narrow_keys = 64;  ///< a tile
-  int wide_rows = 128;   ///< of an item, at most
-  int wide_keys = 64;    ///< a tile
-  int most_wide_parts = 64;
+  int blocks = 1;                   ///< that run at the same time
+  int narrow_rows = 16;             ///< up to which an item is narrow
+  int narrow_keys = 64;             ///< a tile
+  int wide_rows = 128;              ///< of an item, at most
+  int wide_keys = 64;               ///< a tile
+  int most_wide_parts = 64;         ///< of wide_rows rows; of fewer rows as many more
   std::int64_t most_part_rows = 0;  ///< rows of partial results
   /// Whether keys outside the rows' windows can be left out beforehand: slots are positions, and
   /// lengths are the host's.
   bool narrows_slots = true;
+  /// Keys are cut at multiples of this alone, and no prefix is shared: the order of a row's sums
+  /// does not depend on the step. 0: cut where it pays.
+  std::int32_t fixed_split = 0;
 };
 
 /// A step's items, in the order in which blocks take them.
 struct Schedule {
   std::vector<WorkItem> items;
   std::vector<Split> splits;
+  std::vector<SharedToken> shared_tokens;  ///< of each prefix, one behind the other
   std::int64_t part_rows = 0;
 };
 
-/// Lays out a step whose q_start is filled in: rows into tiles, contexts that would keep a few
-/// blocks busy while others wait into parts, the most expensive items first. `schedule` keeps its
+/// Lays out a step whose q_start is filled in: rows into tiles, those of requests that share a
+/// prefix together where it pays, contexts that would keep a few blocks busy while others wait into
+/// parts, the most expensive items first. `schedule` keeps its
 /// memory.
 void make_schedule(const AttentionShape& shape, const StepBatch& step, const CuttingRules& rules,
                    Schedule& schedule);
@@ -40,6 +45,7 @@ void make_schedule(const AttentionShape& shape, const StepBatch& step, const Cut
 struct ScheduleBounds {
   std::int64_t items = 0;
   std::int64_t splits = 0;
+  std::int64_t shared_tokens = 0;
 };
 ScheduleBounds schedule_bounds(const AttentionShape& shape, std::int64_t requests,
                                std::int64_t tokens, const CuttingRules& rules);

@@ -16,14 +16,15 @@ struct Seen {
 };
 
 /// An item and its request, with the lengths that hold on the device. One thread makes it, in
-/// shared memory: registers are for sums.
+/// shared memory: registers are for sums. Rows of a shared prefix see all of its keys.
 struct ItemView {
   WorkItem item;
   KeyRange range;  ///< the keys to read: those that some row of the item sees, as far as slots tell
 
-  __device__ void set(const StepArgs& args, const WorkItem& work, int narrow_rows, int narrow_keys,
-                      int wide_keys) {
+  template <class Config>
+  __device__ void set(const StepArgs& args, const WorkItem& work) {
     item = work;
+    if (shares_prefix()) return set_shared(args);
     if (args.q_lens != nullptr) item.q_len = args.q_lens[item.request];
     if (args.kv_lens != nullptr) item.kv_len = args.kv_lens[item.request];
     if (args.q_start != nullptr)
@@ -32,11 +33,25 @@ struct ItemView {
       item.q_start = item.kv_len - item.q_len;
     const int rows_there = item.q_len * static_cast<int>(args.group.divisor) - item.row;
     item.rows = max(0, min(item.rows, rows_there));
-    range = keys(args, item.rows <= narrow_rows ? narrow_keys : wide_keys);
+    range = keys(args, is_narrow<Config>(args) ? Config::kNarrowKeys : Config::kWideKeys);
   }
 
+  /// Where a token's bits must not depend on the step, all rows go one way.
+  template <class Config>
+  __device__ bool is_narrow(const StepArgs& args) const {
+    return item.rows <= Config::kNarrowRows && !args.batch_invariant;
+  }
+
+  __device__ bool shares_prefix() const { return item.shared_by > 0; }
+
+  /// Of the request's new tokens, or of those that share the prefix.
   __device__ int token_of(const StepArgs& args, int row) const {
     return static_cast<int>(args.group.divide(item.row + row));
+  }
+  /// Of the step's.
+  __device__ std::int64_t step_token_of(const StepArgs& args, int row) const {
+    const std::int64_t token = item.first_token + token_of(args, row);
+    return shares_prefix() ? args.shared_tokens[token].token : token;
   }
   __device__ int head_of(const StepArgs& args, int row) const {
     const int group = static_cast<int>(args.group.divisor);
@@ -71,18 +86,42 @@ struct ItemView {
   }
 
  private:
+  /// Reads the table of a request that has new tokens on the device: others' may hold anything.
+  __device__ void set_shared(const StepArgs& args) {
+    if (args.q_lens != nullptr) {
+      const SharedToken* tokens = args.shared_tokens + item.first_token;
+      const int end = token_of(args, item.rows - 1) + 1;
+      int live = token_of(args, 0);
+      while (live < end && args.q_lens[tokens[live].request] == 0) ++live;
+      if (live < end)
+        item.request = tokens[live].request;
+      else
+        item.rows = 0;
+    }
+    range = base_of_keys(args);
+    range.slot_begin = item.slot_begin;
+    range.slot_end = item.rows > 0 ? item.slot_end : item.slot_begin;
+    range.first_seen = INT_MIN;
+    range.last_seen = INT_MAX;
+  }
+
+  __device__ KeyRange base_of_keys(const StepArgs& args) const {
+    KeyRange base;
+    base.kv_start = args.pages == nullptr ? item.kv_start : 0;
+    base.k_base = item.kv_head * args.k.head + base.kv_start * args.k.token;
+    base.v_base = item.kv_head * args.v.head + base.kv_start * args.v.token;
+    base.kv_head = item.kv_head;
+    base.table_row = item.request * args.table_request + item.kv_head * args.table_head;
+    return base;
+  }
+
   __device__ KeyRange keys(const StepArgs& args, int tile_keys) const {
     const Seen by_request = seen_from(args, item.q_start, item.q_start + item.q_len - 1);
-    KeyRange all;
+    KeyRange all = base_of_keys(args);
     all.slot_begin = item.slot_begin;
     all.slot_end = min(item.slot_end, item.kv_len);
     all.first_seen = by_request.first;
     all.last_seen = by_request.last;
-    all.kv_start = args.pages == nullptr ? item.kv_start : 0;
-    all.k_base = item.kv_head * args.k.head + all.kv_start * args.k.token;
-    all.v_base = item.kv_head * args.v.head + all.kv_start * args.v.token;
-    all.kv_head = item.kv_head;
-    all.table_row = item.request * args.table_request + item.kv_head * args.table_head;
     if (args.positions == nullptr && item.rows > 0) {
       const Seen seen = seen_by_rows(args, 0, item.rows - 1);
       if (seen.last < all.slot_end) all.slot_end = seen.last + 1;
@@ -105,6 +144,10 @@ struct Visible {
     last = min(last, view.item.rows - 1);
     *this = {INT_MAX, INT_MIN, INT_MAX, INT_MIN};
     if (last < first) return;
+    if (view.shares_prefix()) {
+      *this = {INT_MIN, INT_MAX, INT_MIN, INT_MAX};
+      return;
+    }
     const std::int32_t low = view.position_of(args, first);
     const std::int32_t high = view.position_of(args, last);
     const Seen by_low = ItemView::seen_from(args, low, low);

@@ -16,7 +16,8 @@ KernelRow row(const char* name) {
           .wide_keys = Config::kWideKeys,
           .narrow_rows = Config::kNarrowRows,
           .narrow_keys = Config::kNarrowKeys,
-          .most_parts = (Config::kTileBytes - Config::kWideRows * 8) / (Config::kWideRows * 4),
+          .most_parts = (Config::kTileBytes - Config::kThreads * 4 - Config::kWideRows * 8) /
+                        (Config::kWideRows * 4),
           .shared_bytes = Config::kSharedBytes,
           .functions = functions_of<Config>()};
 }

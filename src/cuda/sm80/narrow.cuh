@@ -4,7 +4,6 @@
 
 #include "cuda/sm80/item_queue.cuh"
 #include "cuda/sm80/item_view.cuh"
-#include "cuda/sm80/merge_parts.cuh"
 #include "cuda/sm80/queries.cuh"
 #include "cuda/sm80/results.cuh"
 #include "cuda/sm80/shared_layout.cuh"
@@ -43,8 +42,6 @@ class NarrowTile {
     pipeline.drain();
     if (threadIdx.x == 0) claim_item(args, &shared.next_work());
     tile.finish(shared.scratch());
-    if (view.item.part_row >= 0)
-      merge_parts_if_last<Config::kThreads>(args, view, shared.scratch(), shared.last_flag());
   }
 
  private:

@@ -60,7 +60,7 @@ __device__ __forceinline__ void copy_queries(const StepArgs& args, const ItemVie
     const bool live = row < view.item.rows;
     const std::uint16_t* from = args.q;
     if (live)
-      from += (view.item.first_token + view.token_of(args, row)) * args.q_strides.token +
+      from += view.step_token_of(args, row) * args.q_strides.token +
               view.head_of(args, row) * args.q_strides.head;
 #pragma unroll
     for (int j = 0; j < Tile::kChunks / kLanes; ++j) {
@@ -83,13 +83,12 @@ __device__ void load_queries(const StepArgs& args, const ItemView& view, std::ui
   const SharedTile<Config::kQRow> tile{shared};
   const int lane = threadIdx.x % 32;
   const float scale = logit_scale(args, view);
-#pragma unroll 4
+#pragma unroll 2
   for (int row = threadIdx.x / 32; row < kRows; row += Config::kWarps) {
     std::uint32_t pairs[kPairs] = {};
     if (row < view.item.rows) {
-      const std::uint16_t* from =
-          args.q + (view.item.first_token + view.token_of(args, row)) * args.q_strides.token +
-          view.head_of(args, row) * args.q_strides.head;
+      const std::uint16_t* from = args.q + view.step_token_of(args, row) * args.q_strides.token +
+                                  view.head_of(args, row) * args.q_strides.head;
 #pragma unroll
       for (int i = 0; i < kPairs; ++i) pairs[i] = load_pair(args, from, 2 * (lane + 32 * i));
     }

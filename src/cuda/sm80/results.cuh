@@ -8,6 +8,28 @@
 
 namespace headwise::cuda::sm80 {
 
+/// What sums over two sets of keys count in their merge.
+struct MergeWeights {
+  float first;
+  float second;
+
+  /// The same rounding wherever it is compiled.
+  __device__ __forceinline__ float merged(float a, float b) const {
+    return fmaf(b, second, a * first);
+  }
+};
+
+/// Merges two sets' statistics, reference (base 2) and sum of probabilities, into `first`. A set
+/// without keys changes no bit of the other.
+__device__ __forceinline__ MergeWeights merge_stats(float2& first, float2 second) {
+  if (second.x == -INFINITY && second.y == 0.0F) return {1.0F, 0.0F};
+  const float top = fmaxf(first.x, second.x);
+  const MergeWeights weights{first.x == top ? 1.0F : ptx::exp2(first.x - top),
+                             second.x == top ? 1.0F : ptx::exp2(second.x - top)};
+  first = make_float2(top, weights.merged(first.y, second.y));
+  return weights;
+}
+
 /// A row of O is its sums times this.
 struct RowResult {
   float factor;
@@ -29,7 +51,7 @@ __device__ inline RowResult row_result(const StepArgs& args, const ItemView& vie
   if (empty) return {0.0F, sink};
   const float top = fmaxf(reference, sink * kLog2E);
   const float own = ptx::exp2(reference - top);
-  const float total = sum * own + ptx::exp2(sink * kLog2E - top);
+  const float total = fmaf(sum, own, ptx::exp2(fmaf(sink, kLog2E, -top)));
   return {own * v_scale / total, (top + log2f(total)) * kLn2};
 }
 

@@ -37,7 +37,6 @@ struct SharedLayout {
   __device__ ItemView& view() const { return *at<ItemView>(kView); }
   __device__ Visible& visible_of(int warp) const { return at<Visible>(kVisible)[warp]; }
   __device__ WorkItem& next_work() const { return *at<WorkItem>(kNextWork); }
-  __device__ volatile int* last_flag() const { return at<int>(1016); }
   __device__ volatile int* item_there() const { return at<int>(1020); }
 
  private:

@@ -49,8 +49,9 @@ class Sm80Backend final : public Backend {
     if (!format)
       return Support::no(
           concat("no products of q ", name_of(shape.q_type), " with KV ", name_of(shape.kv_type)));
-    if (problem.options.batch_invariant)
-      return Support::no("the order of its sums depends on the step (batch_invariant)");
+    if (problem.options.batch_invariant && *format == KvFormat::i8)
+      return Support::no(
+          "the rounding of int8 values depends on the step's other rows (batch_invariant)");
     const int index = row_for(*format, shape);
     if (index < 0)
       return Support::no(
@@ -60,7 +61,9 @@ class Sm80Backend final : public Backend {
     if (row.shared_bytes > gpu.shared_memory_per_block)
       return Support::no(concat("a block needs ", row.shared_bytes, " bytes of shared memory; ",
                                 gpu.name, " has ", gpu.shared_memory_per_block));
-    return Support::yes(concat("row ", index, " (", row.name, ")"), remark(shape, gpu));
+    return Support::yes(concat("row ", index, " (", row.name,
+                               problem.options.batch_invariant ? " invariant)" : ")"),
+                        remark(shape, gpu));
   }
 
  private:

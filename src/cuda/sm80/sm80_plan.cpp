@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -35,10 +36,25 @@ CuttingRules rules_for(const KernelRow& row, const Problem& problem, int blocks)
                      .wide_rows = row.wide_rows,
                      .wide_keys = row.wide_keys,
                      .most_wide_parts = row.most_parts};
-  const std::int64_t rows = std::int64_t{problem.extent.q_len} * problem.shape.group_size();
+  // Of a request; where prefixes are shared, of all requests.
+  const std::int64_t tokens =
+      problem.options.batch_invariant ? problem.extent.q_len : problem.extent.tokens;
+  const std::int64_t rows = tokens * problem.shape.group_size();
   rules.most_part_rows = std::int64_t{4} * blocks * row.narrow_rows;
   if (rows > row.narrow_rows) rules.most_part_rows += std::int64_t{blocks} * row.wide_rows;
+  if (problem.options.batch_invariant) {
+    rules.narrow_rows = 0;  // every row goes the same way
+    rules.fixed_split = kFixedSplit;
+  }
   return rules;
+}
+
+/// What all blocks set aside at a cut (set_aside.cuh).
+std::int64_t aside_bytes(const KernelRow& row, const CuttingRules& rules) {
+  constexpr int kStats = 8;  // floats
+  if (rules.fixed_split == 0) return 0;
+  return std::int64_t{rules.blocks} * row.wide_rows * (row.dim_v + kStats) *
+         std::int64_t{sizeof(float)};
 }
 
 std::int32_t clamped(std::int64_t window) {
@@ -59,7 +75,8 @@ class Sm80Plan final : public Plan {
         schedule_(device_, schedule_bounds(problem.shape, problem.extent.requests,
                                            problem.extent.tokens, rules_)) {
     const std::int64_t row_bytes = (shape().head_dim_v + 2) * std::int64_t{sizeof(float)};
-    set_workspace_bytes((rules_.most_part_rows * row_bytes + 63) / 64 * 64);
+    part_bytes_ = (rules_.most_part_rows * row_bytes + 63) / 64 * 64;
+    set_workspace_bytes(part_bytes_ + aside_bytes(row, rules_));
   }
 
   void run(const RunArgs& args) override {
@@ -83,6 +100,8 @@ class Sm80Plan final : public Plan {
     step.sinks = shape().sinks ? args.sinks : nullptr;
     step.part_stats = static_cast<float2*>(args.workspace);
     step.part_sums = static_cast<float*>(args.workspace) + 2 * rules_.most_part_rows;
+    step.set_aside =
+        reinterpret_cast<float4*>(static_cast<std::byte*>(args.workspace) + part_bytes_);
     check_call(cudaSetDevice(device_), row());
     check_call(row_.functions.launch(step, blocks_, static_cast<cudaStream_t>(args.stream)), row());
   }
@@ -119,6 +138,7 @@ class Sm80Plan final : public Plan {
     args.q_is_f16 = shape().q_type == DType::f16;
     set_keys(step, args);
     set_schedule(step, args);
+    args.batch_invariant = rules_.fixed_split > 0;
     return args;
   }
 
@@ -139,6 +159,7 @@ class Sm80Plan final : public Plan {
   void set_schedule(const StepBatch& step, StepArgs& args) const {
     args.items = schedule_.items();
     args.splits = schedule_.splits();
+    args.shared_tokens = schedule_.shared_tokens();
     args.item_count = schedule_.item_count();
     args.next_item = schedule_.next_item();
     args.blocks_done = schedule_.blocks_done();
@@ -168,6 +189,7 @@ class Sm80Plan final : public Plan {
   int blocks_;
   CuttingRules rules_;
   DeviceSchedule schedule_;
+  std::int64_t part_bytes_;
   Schedule laid_out_;
   StepArgs step_args_;
   bool pairs_q_ = false;

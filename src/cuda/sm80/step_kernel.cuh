@@ -4,6 +4,7 @@
 
 #include "cuda/sm80/item_queue.cuh"
 #include "cuda/sm80/kernel_row.h"
+#include "cuda/sm80/merge_parts.cuh"
 #include "cuda/sm80/narrow.cuh"
 #include "cuda/sm80/wide.cuh"
 
@@ -21,16 +22,16 @@ __global__ void __launch_bounds__(Config::kThreads, 2)
     if (threadIdx.x == 0) {
       ptx::cp_async_wait<0>();
       *shared.item_there() = shared.next_work().rows >= 0;
-      if (*shared.item_there())
-        shared.view().set(args, shared.next_work(), Config::kNarrowRows, Config::kNarrowKeys,
-                          Config::kWideKeys);
+      if (*shared.item_there()) shared.view().template set<Config>(args, shared.next_work());
     }
     __syncthreads();
     if (!*shared.item_there()) break;
-    if (shared.view().item.rows <= Config::kNarrowRows)
+    if (shared.view().template is_narrow<Config>(args))
       NarrowTile<Config>::attend(args, shared);
     else
       WideTile<Config>::attend(args, shared);
+    if (shared.view().item.part_row >= 0)
+      merge_finished_splits<Config>(args, shared.view(), shared.scratch());
   }
   if (threadIdx.x != 0 || ptx::count_up(args.blocks_done) + 1 != gridDim.x) return;
   *args.next_item = 0;

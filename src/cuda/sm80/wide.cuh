@@ -4,10 +4,11 @@
 
 #include "cuda/sm80/item_queue.cuh"
 #include "cuda/sm80/item_view.cuh"
-#include "cuda/sm80/merge_parts.cuh"
 #include "cuda/sm80/queries.cuh"
 #include "cuda/sm80/results.cuh"
+#include "cuda/sm80/set_aside.cuh"
 #include "cuda/sm80/shared_layout.cuh"
+#include "cuda/sm80/wide_products.cuh"
 #include "cuda/tile/accumulators.cuh"
 #include "cuda/tile/products.cuh"
 #include "cuda/tile/value_unit.cuh"
@@ -34,21 +35,30 @@ class WideTile {
     }
     Pipeline pipeline(args, view.range, shared.wide_ring(), shared.wide_key_rows());
     WideTile tile(args, view, shared);
-    for (int i = 0; i < pipeline.tiles(); ++i) {
-      const std::int32_t slot = pipeline.slot_of(i);
-      const std::uint32_t keys = pipeline.acquire_keys(i);
-      if (kHoldsQueries && i == 0) tile.hold_queries();
-      const Visible visible = Visible::at(tile.visible_);
-      const bool sees = visible.any(slot, Config::kWideKeys);
-      if (sees) tile.take_keys(keys, slot, visible.all(slot, Config::kWideKeys), pipeline.scales());
-      const std::uint32_t values = pipeline.acquire_values(i);
-      if (sees) tile.take_values(values);
+    bool cut = false;
+    for (int i = 0;;) {
+      const int end = tiles_to_cut(args, pipeline, i);
+      for (; i < end; ++i) {
+        const std::int32_t slot = pipeline.slot_of(i);
+        const std::uint32_t keys = pipeline.acquire_keys(i);
+        if (kHoldsQueries && i == 0) tile.hold_queries();
+        const Visible visible = Visible::at(tile.visible_);
+        const bool sees = visible.any(slot, Config::kWideKeys);
+        if (sees)
+          tile.take_keys(keys, slot, visible.all(slot, Config::kWideKeys), pipeline.scales());
+        const std::uint32_t values = pipeline.acquire_values(i);
+        if (sees) tile.take_values(values);
+      }
+      tile.add_up_lanes();
+      if (cut) add_set_aside<Config::kThreads>(args, tile.out_, tile.reference_, tile.sum_);
+      if (end == pipeline.tiles()) break;
+      set_aside<Config::kThreads>(args, tile.out_, tile.reference_, tile.sum_);
+      tile.begin();
+      cut = true;
     }
     pipeline.drain();
     if (threadIdx.x == 0) claim_item(args, &shared.next_work());
     tile.finish(shared.scratch());
-    if (view.item.part_row >= 0)
-      merge_parts_if_last<Config::kThreads>(args, view, shared.scratch(), shared.last_flag());
   }
 
  private:
@@ -63,6 +73,9 @@ class WideTile {
   // S is computed in parts of a tile: fewer registers.
   static constexpr int kParts = kKeyTiles > 4 ? 2 : 1;
   static constexpr int kPartTiles = kKeyTiles / kParts;
+  // int8 values' unit depends on other rows, which batch invariance forbids.
+  static constexpr bool kCuts = kFormat != KvFormat::i8;
+  static_assert(kFixedSplit % Config::kWideKeys == 0);
   static constexpr int kScales = Config::kWideKeys * 4;  // bytes from K's scales to V's
 
   using Logits = float[kRowTiles][kPartTiles][4];  // then probabilities
@@ -77,12 +90,25 @@ class WideTile {
         lane_(opaque(threadIdx.x) % 32),
         first_row_(opaque(threadIdx.x) / 32 * kRowTiles * 16) {
     if (!Config::k8Bit) scale_ = logit_scale(args, view);
+    begin();
+  }
+
+  __device__ __forceinline__ void begin() {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       reference_[r] = -INFINITY;
       sum_[r] = 0.0F;
     }
     clear(out_);
+    fresh_ = true;
+  }
+
+  /// The tile, behind tile i, before which sums begin anew.
+  __device__ __forceinline__ static int tiles_to_cut(const StepArgs& args, const Pipeline& pipeline,
+                                                     int i) {
+    if (!kCuts || !args.batch_invariant) return pipeline.tiles();
+    const std::int32_t inside = pipeline.slot_of(i) % kFixedSplit;
+    return min(pipeline.tiles(), i + (kFixedSplit - inside) / Config::kWideKeys);
   }
 
   /// The lane's r-th row of 2 * kRowTiles.
@@ -124,12 +150,35 @@ class WideTile {
     return true;
   }
 
-  /// With masks, caps and references that rise.
+  /// With masks, caps and references that rise. A row's does where the one it has does not do for
+  /// it, whatever other rows of the warp need: its bits are its own.
   __device__ __forceinline__ void take_carefully(std::uint32_t keys, std::int32_t slot, bool all,
                                                  std::uint32_t scales) {
-    const bool capped_logits = args_.softcap != 0.0F;
     if constexpr (kFormat == KvFormat::i8)
       multiply_all(out_, unit_.grow(largest_scale(scales + kScales, Config::kWideKeys, lane_)));
+    std::uint32_t rising = rows_without_reference();
+    bool tries = !__all_sync(~0U, rising == (1U << kRows) - 1);
+    float sum[kRows];
+#pragma unroll 1
+    for (;; tries = false) {
+      take_parts(keys, slot, all, scales, tries ? 0 : rising, sum);
+      if (!tries) break;
+      rising |= rows_beyond(sum);
+      if (!__any_sync(~0U, rising != 0)) break;
+    }
+    fresh_ = __any_sync(~0U, rows_without_reference() != 0);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) sum_[r] += sum[r];
+  }
+
+  /// Probabilities of a tile, and their sums of its own. `rising`: bit r where the r-th row's
+  /// reference may rise.
+  __device__ __forceinline__ void take_parts(std::uint32_t keys, std::int32_t slot, bool all,
+                                             std::uint32_t scales, std::uint32_t rising,
+                                             float (&sum)[kRows]) {
+    const bool capped_logits = args_.softcap != 0.0F;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) sum[r] = 0.0F;
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
       Logits logits;
@@ -138,15 +187,34 @@ class WideTile {
         scale_columns(logits, scales + part * kPartTiles * 32, lane_);
       if (capped_logits) cap(logits);
       if (!all) mask(logits, slot + part * kPartTiles * 8);
-      raise_references(logits, part);
+      raise_references(logits, part, rising, sum);
 #pragma unroll
       for (int r = 0; r < kRows; ++r)
         exponentials(logits, r, capped_logits ? 1.0F : row_scale(r), subtrahend(reference_[r]),
-                     sum_[r]);
+                     sum[r]);
       if constexpr (kFormat == KvFormat::i8)
         scale_columns(logits, scales + kScales + part * kPartTiles * 32, lane_, unit_.inverse());
       pack_probabilities(logits, part);
     }
+  }
+
+  /// Bit r: the r-th row has seen no key.
+  __device__ __forceinline__ std::uint32_t rows_without_reference() const {
+    std::uint32_t rows = 0;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) rows |= reference_[r] == -INFINITY ? 1U << r : 0U;
+    return rows;
+  }
+
+  /// Bit r: some lane's sum over the r-th row passes what probabilities may.
+  __device__ __forceinline__ std::uint32_t rows_beyond(const float (&sum)[kRows]) const {
+    std::uint32_t rows = 0;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const std::uint32_t lanes = __ballot_sync(~0U, sum[r] > kMostOfLane);
+      rows |= (lanes >> (lane_ & 28) & 15U) != 0 ? 1U << r : 0U;
+    }
+    return rows;
   }
 
   __device__ __forceinline__ void hold_queries() {
@@ -175,28 +243,7 @@ class WideTile {
       for (int n = 0; n < kPartTiles; n += kTilesALoad) {
         std::uint32_t b[4];
         ptx::ldmatrix(b, tile.advance(k_at, Config::k8Bit ? k : 2 * k) + n * 8 * Config::kKRow);
-        multiply_load(logits, n, q, b);
-      }
-    }
-  }
-
-  /// The products of one load of keys, from key tile n on.
-  __device__ __forceinline__ static void multiply_load(Logits& logits, int n,
-                                                       const std::uint32_t (&q)[kRowTiles][4],
-                                                       const std::uint32_t (&b)[4]) {
-    if constexpr (Config::k8Bit) {
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        const ptx::F16Pairs wide = widen<kFormat>(b[j]);
-#pragma unroll
-        for (int m = 0; m < kRowTiles; ++m)
-          multiply<kFormat>(logits[m][n + j], q[m], wide.low, wide.high);
-      }
-    } else {
-#pragma unroll
-      for (int m = 0; m < kRowTiles; ++m) {
-        multiply<kFormat>(logits[m][n], q[m], b[0], b[1]);
-        multiply<kFormat>(logits[m][n + 1], q[m], b[2], b[3]);
+        multiply_load<kFormat>(logits, n, q, b);
       }
     }
   }
@@ -223,11 +270,12 @@ class WideTile {
       const std::int32_t position = view_.position_of(args_, row(r));
       seen[r] = ItemView::seen_from(args_, position, position);
     }
+    const auto first = static_cast<std::int32_t>(opaque(slot + lane_ % 4 * 2));
 #pragma unroll
     for (int n = 0; n < kPartTiles; ++n)
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
-        const std::int32_t key = slot + n * 8 + lane_ % 4 * 2 + j;
+        const std::int32_t key = first + n * 8 + j;
         const bool there = key < view_.range.slot_end;
         const std::int32_t position = there ? view_.position_of_slot(args_, key) : 0;
 #pragma unroll
@@ -249,28 +297,22 @@ class WideTile {
               logits[m][2 * k + i / 2][i % 2 * 2], logits[m][2 * k + i / 2][i % 2 * 2 + 1]);
   }
 
-  /// Moves the references up to the largest logits that the rows have seen, where those pass them
-  /// by far or rows have none.
-  __device__ __forceinline__ void raise_references(const Logits& logits, int part) {
-    float top[kRows];
-    bool grows = false;
+  /// Moves references of `rising` rows up to the largest logits that these have seen, where those
+  /// pass them by far or there is none.
+  __device__ __forceinline__ void raise_references(const Logits& logits, int part,
+                                                   std::uint32_t rising, float (&sum)[kRows]) {
+    if (!__any_sync(~0U, rising != 0)) return;
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      top[r] = largest(logits, r) * (args_.softcap == 0.0F ? row_scale(r) : 1.0F);
-      grows = grows || passes<kFormat>(reference_[r], top[r]);
-    }
-    if (!__any_sync(~0U, grows)) return;
-    fresh_ = false;
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      float now = top[r];
+      float now = largest(logits, r) * (args_.softcap == 0.0F ? row_scale(r) : 1.0F);
       now = fmaxf(now, __shfl_xor_sync(~0U, now, 1));
       now = fmaxf(now, __shfl_xor_sync(~0U, now, 2));
-      now = raised<kFormat>(reference_[r], now);
+      const bool rises = (rising >> r & 1U) != 0 && passes<kFormat>(reference_[r], now);
+      now = rises ? raised<kFormat>(reference_[r], now) : reference_[r];
       const float factor = rescale_factor(reference_[r], now);
       reference_[r] = now;
-      fresh_ = fresh_ || now == -INFINITY;
       sum_[r] *= factor;
+      sum[r] *= factor;
 #pragma unroll
       for (int n = 0; n < kDimTiles; ++n) {
         out_[r / 2][n][r % 2 * 2] *= factor;
@@ -282,7 +324,6 @@ class WideTile {
         for (int i = r % 2; i < 4; i += 2)
           packed_[k][r / 2][i] = scale_packed<kFormat>(packed_[k][r / 2][i], factor);
     }
-    fresh_ = __any_sync(~0U, fresh_);
   }
 
   /// O += P V.
@@ -296,31 +337,17 @@ class WideTile {
         std::uint32_t b[4];  // a chunk and the next one, in halves of the sixteen keys
         ptx::ldmatrix_transposed(
             b, tile.advance(v_at, Config::k8Bit ? n / 2 : n) + k * 8 * Config::kVRow);
-        multiply_values(n, packed_[k / 2], b);
+        multiply_values<kFormat>(out_, n, packed_[k / 2], b);
       }
     }
   }
 
-  /// The products of one load of values, from dimension tile n on.
-  __device__ __forceinline__ void multiply_values(int n, const std::uint32_t (&p)[kRowTiles][4],
-                                                  const std::uint32_t (&b)[4]) {
-    if constexpr (Config::k8Bit) {
+  /// Each lane's sums of probabilities become their rows'.
+  __device__ __forceinline__ void add_up_lanes() {
 #pragma unroll
-      for (int c = 0; c < 2; ++c) {
-        const ptx::F16Pairs first = widen<kFormat>(__byte_perm(b[2 * c], 0, 0x3120));
-        const ptx::F16Pairs second = widen<kFormat>(__byte_perm(b[2 * c + 1], 0, 0x3120));
-#pragma unroll
-        for (int m = 0; m < kRowTiles; ++m) {
-          multiply<kFormat>(out_[m][n + 2 * c], p[m], first.low, second.low);
-          multiply<kFormat>(out_[m][n + 2 * c + 1], p[m], first.high, second.high);
-        }
-      }
-    } else {
-#pragma unroll
-      for (int m = 0; m < kRowTiles; ++m) {
-        multiply<kFormat>(out_[m][n], p[m], b[0], b[1]);
-        multiply<kFormat>(out_[m][n + 1], p[m], b[2], b[3]);
-      }
+    for (int r = 0; r < kRows; ++r) {
+      sum_[r] += __shfl_xor_sync(~0U, sum_[r], 1);
+      sum_[r] += __shfl_xor_sync(~0U, sum_[r], 2);
     }
   }
 
@@ -331,13 +358,10 @@ class WideTile {
     const int t = lane_ % 4;
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      float sum = sum_[r];
-      sum += __shfl_xor_sync(~0U, sum, 1);
-      sum += __shfl_xor_sync(~0U, sum, 2);
       auto* to = reinterpret_cast<float2*>(rows + (r * 8 + lane_ / 4) * Config::kResultRow);
       const auto& out = out_[r / 2];
       const int i = r % 2 * 2;
-      if (t == 0) to[Config::kDimV / 2] = make_float2(reference_[r], sum);
+      if (t == 0) to[Config::kDimV / 2] = make_float2(reference_[r], sum_[r]);
 #pragma unroll
       for (int n = 0; n < kDimTiles; n += Config::k8Bit ? 2 : 1) {
         if constexpr (Config::k8Bit) {  // tiles n and n + 1 are even and odd dimensions
@@ -362,7 +386,7 @@ class WideTile {
   const int lane_;
   const int first_row_;  // of this warp, in the item
   ValueUnit unit_;       // i8
-  bool fresh_ = true;    // a row of the warp has no reference yet
+  bool fresh_;           // a row of the warp has no reference yet
   float scale_ = 1.0F;   // where rows have none of their own
   float reference_[kRows];
   float sum_[kRows];
