@@ -50,6 +50,7 @@ SampledStep::SampledStep(const AttentionShape& shape, const Workload& workload,
   const std::int64_t row_bytes =
       static_cast<std::int64_t>(shape.q_heads) * shape.head_dim_qk * size_of(shape.q_type);
   step = tensors.step();
+  step.prefix_group = step.prefix_tokens = {};  // of other requests
   q = Buffer(count * row_bytes);
   out = Buffer(count * shape.q_heads * shape.head_dim_v * size_of(DType::f32));
   const std::vector<std::int64_t> first = first_tokens(workload);
