@@ -46,6 +46,7 @@ void compute(const Backend& backend, const Case& c, Part& part) {
   shape.sinks = false;
   StepBatch step = c.step(part.outputs.out, part.outputs.lse);
   step.kv_lens = part.kv_lens;
+  step.prefix_group = step.prefix_tokens = {};  // parts cut it
   step.kv_start = part.kv_start;
   step.q_start = part.q_start;
   RunArgs args = c.args();
