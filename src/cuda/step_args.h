@@ -46,7 +46,7 @@ struct StepArgs {
   const WorkItem* items = nullptr;
   const Split* splits = nullptr;
   const SharedToken* shared_tokens = nullptr;
-  const std::int32_t* item_count = nullptr;
+  const ScheduleCounts* counts = nullptr;
   std::uint32_t* next_item = nullptr;     ///< 0 before and after a launch
   std::uint32_t* blocks_done = nullptr;   ///< the same
   std::uint32_t* parts_done = nullptr;    ///< the same, [splits]
@@ -71,7 +71,6 @@ struct StepArgs {
   Divider group;
   std::int32_t dim_qk = 0;
   std::int32_t dim_v = 0;
-  bool batch_invariant = false;  ///< keys are cut at multiples of kFixedSplit, and nowhere else
   bool q_is_f16 = false;
   bool q_pairs = false;    ///< q's rows start at multiples of 4 bytes
   bool q_chunks = false;   ///< they are whole 16-byte chunks, at multiples of 16 bytes; signs stay

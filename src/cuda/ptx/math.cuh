@@ -34,4 +34,17 @@ __device__ __forceinline__ std::uint32_t count_up(std::uint32_t* counter) {
   return old;
 }
 
+/// Waits until others have counted a counter up to `count`, and sees what they wrote before.
+/// Acquires once only: an acquiring load empties the first-level cache that others on the
+/// multiprocessor use.
+__device__ __forceinline__ void wait_for(const std::uint32_t* counter, std::uint32_t count) {
+  for (;;) {
+    std::uint32_t now;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
+    if (now >= count) break;
+    __nanosleep(100);
+  }
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+
 }  // namespace headwise::cuda::ptx

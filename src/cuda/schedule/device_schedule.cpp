@@ -1,5 +1,6 @@
 #include "cuda/schedule/device_schedule.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/check.h"
@@ -8,10 +9,19 @@
 namespace headwise::cuda {
 namespace {
 
-constexpr std::int64_t kHeader = 64;  // the number of items
+constexpr std::int64_t kHeader = 64;  // the counts
+static_assert(sizeof(ScheduleCounts) <= kHeader);
 
 std::int64_t bytes_of(std::int64_t count, std::size_t size) {
   return (count * static_cast<std::int64_t>(size) + 63) / 64 * 64;
+}
+
+ScheduleCounts counts_of(const Schedule& schedule) {
+  ScheduleCounts counts{.items = static_cast<std::int32_t>(schedule.items.size()),
+                        .splits = static_cast<std::int32_t>(schedule.splits.size())};
+  for (const Split& split : schedule.splits)
+    counts.split_rows = std::max(counts.split_rows, split.rows);
+  return counts;
 }
 
 }  // namespace
@@ -57,8 +67,8 @@ void DeviceSchedule::write(const Schedule& schedule, cudaStream_t stream) {
     if (!list.empty())
       std::memcpy(host + begin, list.data(), static_cast<std::size_t>(bytes(list)));
   };
-  const auto count = static_cast<std::int32_t>(schedule.items.size());
-  std::memcpy(host, &count, sizeof(count));
+  const ScheduleCounts counts = counts_of(schedule);
+  std::memcpy(host, &counts, sizeof(counts));
   place(items_at_, schedule.items);
   place(splits_at_, schedule.splits);
   place(shared_tokens_at_, schedule.shared_tokens);

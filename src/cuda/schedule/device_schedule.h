@@ -25,7 +25,7 @@ class DeviceSchedule {
   const WorkItem* items() const { return at<const WorkItem>(items_at_); }
   const Split* splits() const { return at<const Split>(splits_at_); }
   const SharedToken* shared_tokens() const { return at<const SharedToken>(shared_tokens_at_); }
-  const std::int32_t* item_count() const { return at<const std::int32_t>(0); }
+  const ScheduleCounts* counts() const { return at<const ScheduleCounts>(0); }
 
   // Counters, which kernels leave at 0.
   std::uint32_t* next_item() const { return counters_.as<std::uint32_t>(); }

@@ -191,7 +191,7 @@ class Scheduler {
     return std::min(parts, keys / kLeastKeys);
   }
 
-  /// Parts that a block can merge.
+  /// Parts beyond which merging takes longer than it saves.
   std::int64_t most_parts(const WorkItem& item) const {
     if (rules_.fixed_split > 0) return kNoLimit;
     const std::int64_t most = costs_.is_narrow(item.rows) ? std::int64_t{4} * rules_.blocks

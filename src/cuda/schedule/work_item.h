@@ -51,6 +51,13 @@ struct Split {
 };
 static_assert(sizeof(Split) == 32);
 
+/// What there is of a schedule.
+struct ScheduleCounts {
+  std::int32_t items = 0;
+  std::int32_t splits = 0;
+  std::int32_t split_rows = 0;  ///< of the split that has most
+};
+
 /// Divides numbers below 2^31 by one that is known beforehand (Granlund, Montgomery: Division by
 /// Invariant Integers using Multiplication, 1994, figure 4.1).
 struct Divider {

@@ -12,7 +12,7 @@ namespace headwise::cuda::sm80 {
 /// that there is none. Called by one thread, while its block still writes the last item's results.
 __device__ __forceinline__ void claim_item(const StepArgs& args, WorkItem* shared) {
   const auto index = static_cast<std::int32_t>(atomicAdd(args.next_item, 1U));
-  if (index >= *args.item_count) {
+  if (index >= args.counts->items) {
     shared->rows = -1;
     return;
   }

@@ -33,13 +33,13 @@ struct ItemView {
       item.q_start = item.kv_len - item.q_len;
     const int rows_there = item.q_len * static_cast<int>(args.group.divisor) - item.row;
     item.rows = max(0, min(item.rows, rows_there));
-    range = keys(args, is_narrow<Config>(args) ? Config::kNarrowKeys : Config::kWideKeys);
+    range = keys(args, is_narrow<Config>() ? Config::kNarrowKeys : Config::kWideKeys);
   }
 
   /// Where a token's bits must not depend on the step, all rows go one way.
   template <class Config>
-  __device__ bool is_narrow(const StepArgs& args) const {
-    return item.rows <= Config::kNarrowRows && !args.batch_invariant;
+  __device__ bool is_narrow() const {
+    return !Config::kInvariant && item.rows <= Config::kNarrowRows;
   }
 
   __device__ bool shares_prefix() const { return item.shared_by > 0; }

@@ -31,9 +31,13 @@ struct KernelRow {
   int wide_keys;
   int narrow_rows;
   int narrow_keys;
-  int most_parts;  ///< of wide rows that are split
   int shared_bytes;
   KernelFunctions functions;
+  KernelFunctions invariant;  ///< batch_invariant; none of int8 KV
+
+  const KernelFunctions& functions_for(bool batch_invariant) const {
+    return batch_invariant ? invariant : functions;
+  }
 };
 
 /// Every row, the smaller tiles of a format first.

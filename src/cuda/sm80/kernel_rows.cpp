@@ -6,6 +6,14 @@ namespace headwise::cuda::sm80 {
 namespace {
 
 template <KvFormat kFormat, int kDimQk, int kDimV>
+KernelFunctions invariant_functions() {
+  if constexpr (kFormat == KvFormat::i8)
+    return {};
+  else
+    return functions_of<TileConfig<kFormat, kDimQk, kDimV, true>>();
+}
+
+template <KvFormat kFormat, int kDimQk, int kDimV>
 KernelRow row(const char* name) {
   using Config = TileConfig<kFormat, kDimQk, kDimV>;
   return {.name = name,
@@ -16,10 +24,9 @@ KernelRow row(const char* name) {
           .wide_keys = Config::kWideKeys,
           .narrow_rows = Config::kNarrowRows,
           .narrow_keys = Config::kNarrowKeys,
-          .most_parts = (Config::kTileBytes - Config::kThreads * 4 - Config::kWideRows * 8) /
-                        (Config::kWideRows * 4),
           .shared_bytes = Config::kSharedBytes,
-          .functions = functions_of<Config>()};
+          .functions = functions_of<Config>(),
+          .invariant = invariant_functions<kFormat, kDimQk, kDimV>()};
 }
 
 }  // namespace

@@ -4,8 +4,13 @@
 
 #include "cuda/ptx/math.cuh"
 #include "cuda/sm80/results.cuh"
+#include "cuda/sm80/shared_layout.cuh"
 
 namespace headwise::cuda::sm80 {
+
+// Items that hold parts of rows only count that they are done. When no item is left to take, blocks
+// turn to merging, a warp a row: rows spread over all of them, while the last parts are still under
+// way elsewhere. Nobody waits for an item that no block has taken.
 
 /// Where the parts of a split's rows lie, those of a shared prefix first.
 struct Parts {
@@ -25,138 +30,188 @@ struct Parts {
   }
 };
 
-/// Many reads under way at a time: each takes a trip to L2.
-__device__ __forceinline__ void add_weighted(float4& total, const float* sums, std::int64_t to_next,
-                                             const float* weights, int parts) {
-#pragma unroll 32
-  for (int part = 0; part < parts; ++part) {
-    const float4 four = __ldcg(reinterpret_cast<const float4*>(sums + part * to_next));
-    const float weight = weights[part];
-    total.x += weight * four.x;
-    total.y += weight * four.y;
-    total.z += weight * four.z;
-    total.w += weight * four.w;
-  }
-}
-
-/// Makes of each row's parts their weights and of the row its target: a warp a row. `targets`:
-/// [rows], `weights`: [rows, parts].
-template <int kThreads>
-__device__ void weigh_parts(const StepArgs& args, const ItemView& view, const Parts& parts,
-                            char** targets, float* weights) {
-  const int lane = threadIdx.x % 32;
-  const int count = parts.count();
-  for (int row = threadIdx.x / 32; row < view.item.rows; row += kThreads / 32) {
-    float* own = weights + row * count;
-    float top = -INFINITY;
-    for (int part = lane; part < count; part += 32)
-      top = fmaxf(top, parts.stats(args, part, row).x);
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) top = fmaxf(top, __shfl_xor_sync(~0U, top, step));
-    float sum = 0.0F;
-    for (int part = lane; part < count; part += 32) {
-      const float2 stats = parts.stats(args, part, row);
-      const float weight =
-          stats.x == -INFINITY && stats.y == 0.0F ? 0.0F : ptx::exp2(stats.x - top);
-      own[part] = weight;
-      sum += weight * stats.y;
-    }
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0U, sum, step);
-    const RowTarget target = finish_row(args, view, row, top, sum, lane == 0);
-    __syncwarp();
-    for (int part = lane; part < count; part += 32) own[part] *= target.factor;
-    if (lane == 0) targets[row] = target.to;
-  }
-}
-
-/// Merges the parts of a split's rows, in their order. `scratch` is shared memory of rows pointers
-/// and rows * parts floats.
-template <int kThreads>
-__device__ void merge_parts(const StepArgs& args, const ItemView& view, const Parts& parts,
-                            float* scratch) {
-  auto* targets = reinterpret_cast<char**>(scratch);
-  const int rows = view.item.rows;
-  float* all_weights = scratch + 2 * rows;
-  weigh_parts<kThreads>(args, view, parts, targets, all_weights);
-  __syncthreads();
-  const int columns = args.dim_v % 4 == 0 ? 4 : 1;  // at a time
-  const int groups = args.dim_v / columns;
-  const int of_prefix = parts.split.prefix_parts;
-  for (int at = threadIdx.x; at < rows * groups; at += kThreads) {
-    const int row = at / groups;
-    const int dim = at % groups * columns;
-    const float* weights = all_weights + row * parts.count();
-    if (columns == 4) {
-      float4 total = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
-      if (of_prefix > 0)
-        add_weighted(total, parts.sums(args, 0, row) + dim,
-                     static_cast<std::int64_t>(parts.split.prefix_rows) * args.dim_v, weights,
-                     of_prefix);
-      add_weighted(total, parts.sums(args, of_prefix, row) + dim,
-                   static_cast<std::int64_t>(parts.split.rows) * args.dim_v, weights + of_prefix,
-                   parts.split.parts);
-      store_pair(args, false, targets[row], dim, total.x, total.y);
-      store_pair(args, false, targets[row], dim + 2, total.z, total.w);
-    } else {
-      float total = 0.0F;
-      for (int part = 0; part < parts.count(); ++part)
-        total += weights[part] * __ldcg(parts.sums(args, part, row) + dim);
-      store_one(targets[row], args.out_type, dim, total);
-    }
-  }
-}
-
-/// The same part after part, as a block does it that has several: a token's bits do not depend on
-/// who computed its parts.
-template <int kThreads>
-__device__ void merge_in_order(const StepArgs& args, const ItemView& view, const Parts& parts) {
-  for (int at = threadIdx.x; at < view.item.rows * args.dim_v; at += kThreads) {
-    const int row = at / args.dim_v;
-    const int dim = at % args.dim_v;
-    float2 stats = make_float2(-INFINITY, 0.0F);
-    float total = 0.0F;
-    for (int part = 0; part < parts.count(); ++part) {
-      const MergeWeights weights = merge_stats(stats, parts.stats(args, part, row));
-      total = weights.merged(total, __ldcg(parts.sums(args, part, row) + dim));
-    }
-    const RowTarget target = finish_row(args, view, row, stats.x, stats.y, dim == 0);
-    store_one(target.to, args.out_type, dim, fmaf(target.factor, total, 0.0F));
-  }
-}
-
-/// Counts the results of an item, which is a part, for the splits that wait for them, and merges
-/// those whose last ones they are. `scratch` is the item's shared memory, all of it free.
+/// Counts the results of an item, which is a part, for the splits that wait for them.
 template <class Config>
-__device__ void merge_finished_splits(const StepArgs& args, ItemView& view, float* scratch) {
-  constexpr int kThreads = Config::kThreads;
-  static_assert(Config::kWideRows <= kThreads);  // splits that wait for an item
-  auto* finished = reinterpret_cast<volatile int*>(scratch);
-  const bool shared = view.shares_prefix();
-  const int first = view.item.split;
-  const int count = shared ? view.item.shared_by : 1;
+__device__ __forceinline__ void count_part(const StepArgs& args, const ItemView& view) {
+  static_assert(Config::kWideRows <= Config::kThreads);  // splits that wait for an item
   __syncthreads();
-  if (threadIdx.x < count) {
-    std::uint32_t* counter = args.parts_done + first + threadIdx.x;
-    const auto items = static_cast<std::uint32_t>(args.splits[first + threadIdx.x].items);
-    const bool last = ptx::count_up(counter) + 1 == items;
-    if (last) *counter = 0;
-    finished[threadIdx.x] = last ? 1 : 0;
+  const int count = view.shares_prefix() ? view.item.shared_by : 1;
+  if (static_cast<int>(threadIdx.x) < count)
+    ptx::count_up(args.parts_done + view.item.split + threadIdx.x);
+}
+
+template <int kCount>
+__device__ __forceinline__ void scale(float4 (&numbers)[kCount], float by) {
+#pragma unroll
+  for (float4& four : numbers) {
+    four.x *= by;
+    four.y *= by;
+    four.z *= by;
+    four.w *= by;
   }
+}
+
+/// A row's sums over some of its parts, in their order, as a warp holds them: of each lane every
+/// 32nd four columns.
+template <int kDimV>
+struct MergedParts {
+  static constexpr int kVectors = (kDimV + 127) / 128;
+  float reference = -INFINITY;
+  float sum = 0.0F;
+  float4 total[kVectors] = {};
+
+  __device__ __forceinline__ static int dim(int i) { return (threadIdx.x % 32 + 32 * i) * 4; }
+
+  __device__ __forceinline__ void add(const StepArgs& args, const Parts& parts, int begin, int end,
+                                      int row) {
+    for (int first = begin; first < end; first += 32) {
+      const int here = min(32, end - first);
+      const int lane = threadIdx.x % 32;
+      float2 stats = make_float2(-INFINITY, 0.0F);
+      if (lane < here) stats = parts.stats(args, first + lane, row);
+      float top = fmaxf(reference, stats.x);
+#pragma unroll
+      for (int step = 16; step > 0; step /= 2) top = fmaxf(top, __shfl_xor_sync(~0U, top, step));
+      const bool empty = stats.x == -INFINITY && stats.y == 0.0F;
+      const float weight = empty ? 0.0F : ptx::exp2(stats.x - top);
+      float added = weight * stats.y;
+#pragma unroll
+      for (int step = 16; step > 0; step /= 2) added += __shfl_xor_sync(~0U, added, step);
+      const float before = reference == top ? 1.0F : ptx::exp2(reference - top);
+      reference = top;
+      sum = sum * before + added;
+      scale(total, before);
+#pragma unroll 16  // reads under way at a time: each takes a trip to L2
+      for (int part = 0; part < here; ++part)
+        add_weighted(args, parts.sums(args, first + part, row), __shfl_sync(~0U, weight, part));
+    }
+  }
+
+  __device__ __forceinline__ void add_weighted(const StepArgs& args, const float* sums,
+                                               float weight) {
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      if (dim(i) >= args.dim_v) continue;
+      const float4 four = __ldcg(reinterpret_cast<const float4*>(sums + dim(i)));
+      total[i].x += weight * four.x;
+      total[i].y += weight * four.y;
+      total[i].z += weight * four.z;
+      total[i].w += weight * four.w;
+    }
+  }
+
+  __device__ __forceinline__ void store(const StepArgs& args, const ItemView& view, int row) {
+    const RowTarget target = finish_row(args, view, row, reference, sum, threadIdx.x % 32 == 0);
+    scale(total, target.factor);
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      store_pair(args, false, target.to, dim(i), total[i].x, total[i].y);
+      store_pair(args, false, target.to, dim(i) + 2, total[i].z, total[i].w);
+    }
+  }
+};
+
+/// Merges a row's parts. Called by a warp.
+template <int kDimV>
+__device__ void merge_row(const StepArgs& args, const ItemView& view, const Parts& parts, int row) {
+  MergedParts<kDimV> merged;
+  merged.add(args, parts, 0, parts.count(), row);
+  merged.store(args, view, row);
+}
+
+/// The same by all warps of a block, each of which takes a run of parts. `scratch`: shared memory.
+/// A call: inlined, it would cost the items' loops registers.
+template <int kDimV, int kWarps>
+__device__ __noinline__ void merge_row_together(const StepArgs& args, const ItemView& view,
+                                                const Parts& parts, int row, float* scratch) {
+  using Merged = MergedParts<kDimV>;
+  constexpr int kStride = Merged::kVectors * 128 + 4;  // floats of a warp's sums
+  const int warp = threadIdx.x / 32;
+  const int each = (parts.count() + kWarps - 1) / kWarps;
+  Merged merged;
+  merged.add(args, parts, min(warp * each, parts.count()), min((warp + 1) * each, parts.count()),
+             row);
+  float* own = scratch + warp * kStride;
+#pragma unroll
+  for (int i = 0; i < Merged::kVectors; ++i)
+    *reinterpret_cast<float4*>(own + Merged::dim(i)) = merged.total[i];
+  if (threadIdx.x % 32 == 0)
+    *reinterpret_cast<float2*>(own + kStride - 4) = make_float2(merged.reference, merged.sum);
   __syncthreads();
-  for (int i = 0; i < count; ++i) {
-    if (finished[i] == 0) continue;
-    const Parts parts{args.splits[first + i]};
-    __syncthreads();  // nobody needs the last split's view and scratch
+  if (warp > 0) return;
+  for (int other = 1; other < kWarps; ++other) {
+    const float* from = scratch + other * kStride;
+    const float2 stats = *reinterpret_cast<const float2*>(from + kStride - 4);
+    float2 both = make_float2(merged.reference, merged.sum);
+    const MergeWeights weights = merge_stats(both, stats);
+    merged.reference = both.x;
+    merged.sum = both.y;
+    scale(merged.total, weights.first);
+#pragma unroll
+    for (int i = 0; i < Merged::kVectors; ++i) {
+      const float4 four = *reinterpret_cast<const float4*>(from + Merged::dim(i));
+      merged.total[i].x += weights.second * four.x;
+      merged.total[i].y += weights.second * four.y;
+      merged.total[i].z += weights.second * four.z;
+      merged.total[i].w += weights.second * four.w;
+    }
+  }
+  merged.store(args, view, row);
+}
+
+/// The same a number at a time and part after part, as a block does it that has several: a token's
+/// bits do not depend on who computed its parts. Also where rows are no multiples of four.
+template <int kDimV>
+__device__ void merge_row_in_order(const StepArgs& args, const ItemView& view, const Parts& parts,
+                                   int row) {
+  const int lane = threadIdx.x % 32;
+  float2 stats = make_float2(-INFINITY, 0.0F);
+  float total[kDimV / 32] = {};
+#pragma unroll 1
+  for (int part = 0; part < parts.count(); ++part) {
+    const MergeWeights weights = merge_stats(stats, parts.stats(args, part, row));
+    const float* sums = parts.sums(args, part, row);
+#pragma unroll
+    for (int i = 0; i < kDimV / 32; ++i)
+      if (lane + 32 * i < args.dim_v)
+        total[i] = weights.merged(total[i], __ldcg(sums + lane + 32 * i));
+  }
+  const RowTarget target = finish_row(args, view, row, stats.x, stats.y, lane == 0);
+#pragma unroll
+  for (int i = 0; i < kDimV / 32; ++i)
+    if (lane + 32 * i < args.dim_v)
+      store_one(target.to, args.out_type, lane + 32 * i, fmaf(target.factor, total[i], 0.0F));
+}
+
+/// Merges this block's share of the rows of all splits, each when its parts are done: a row at a
+/// time where there are no more rows than blocks, else one a warp.
+template <class Config>
+__device__ void merge_splits(const StepArgs& args, const SharedLayout<Config>& shared) {
+  const ScheduleCounts counts = *args.counts;
+  const bool in_order = Config::kInvariant || args.dim_v % 4 != 0;
+  const bool together =
+      !in_order && counts.splits * counts.split_rows <= static_cast<int>(gridDim.x);
+  const int rows = together ? 1 : Config::kWarps;  // at a time
+  const int groups = (counts.split_rows + rows - 1) / rows;
+  ItemView& view = shared.view();
+  for (int task = blockIdx.x; task < counts.splits * groups; task += gridDim.x) {
+    const Parts parts{args.splits[task / groups]};
+    if (task % groups * rows >= parts.split.rows) continue;
+    __syncthreads();  // nobody needs the last split's view
     if (threadIdx.x == 0) {
-      if (shared) view.template set<Config>(args, args.items[parts.split.item]);
+      view.template set<Config>(args, args.items[parts.split.item]);
       view.item.part_row = -1;
+      ptx::wait_for(args.parts_done + task / groups, parts.split.items);
     }
     __syncthreads();
-    if (args.batch_invariant)
-      merge_in_order<kThreads>(args, view, parts);
+    const int row = task % groups * rows + (together ? 0 : threadIdx.x / 32);
+    if (row >= view.item.rows) continue;
+    if (in_order)
+      merge_row_in_order<Config::kDimV>(args, view, parts, row);
+    else if (together)
+      merge_row_together<Config::kDimV, Config::kWarps>(args, view, parts, row, shared.scratch());
     else
-      merge_parts<kThreads>(args, view, parts, scratch + kThreads);
+      merge_row<Config::kDimV>(args, view, parts, row);
   }
 }
 

@@ -75,9 +75,10 @@ __device__ __forceinline__ void copy_queries(const StepArgs& args, const ItemVie
 /// They are there after the first group of copies and a barrier.
 /// `row_scale`: [kRows] floats in shared memory, logit_scale() for rows that were scaled, for 8-bit
 /// K.
+/// A call: inlined, it would cost the items' loops registers.
 template <class Config, int kRows>
-__device__ void load_queries(const StepArgs& args, const ItemView& view, std::uint32_t shared,
-                             std::uint32_t row_scale) {
+__device__ __noinline__ void load_queries(const StepArgs& args, const ItemView& view,
+                                          std::uint32_t shared, std::uint32_t row_scale) {
   if (!Config::k8Bit && args.q_chunks) return copy_queries<Config, kRows>(args, view, shared);
   constexpr int kPairs = Config::kDimQk / 64;  // a lane
   const SharedTile<Config::kQRow> tile{shared};

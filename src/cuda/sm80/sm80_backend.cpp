@@ -22,11 +22,12 @@ std::optional<KvFormat> format_of(DType q, DType kv) {
 }
 
 /// The row with the smallest tiles that hold the head dimensions, by index; -1: none.
-int row_for(KvFormat format, const AttentionShape& shape) {
+int row_for(KvFormat format, const AttentionShape& shape, bool batch_invariant) {
   const auto rows = sm80::kernel_rows();
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (rows[i].format == format && shape.head_dim_qk <= rows[i].dim_qk &&
-        shape.head_dim_v <= rows[i].dim_v && rows[i].functions.launch != nullptr)
+        shape.head_dim_v <= rows[i].dim_v &&
+        rows[i].functions_for(batch_invariant).launch != nullptr)
       return static_cast<int>(i);
   return -1;
 }
@@ -52,7 +53,7 @@ class Sm80Backend final : public Backend {
     if (problem.options.batch_invariant && *format == KvFormat::i8)
       return Support::no(
           "the rounding of int8 values depends on the step's other rows (batch_invariant)");
-    const int index = row_for(*format, shape);
+    const int index = row_for(*format, shape, problem.options.batch_invariant);
     if (index < 0)
       return Support::no(
           concat("no kernel for head dimensions ", shape.head_dim_qk, "/", shape.head_dim_v));
@@ -77,7 +78,7 @@ class Sm80Backend final : public Backend {
 
   std::unique_ptr<Plan> make_plan(const Problem& problem, const Support& support) const override {
     const auto format = format_of(problem.shape.q_type, problem.shape.kv_type);
-    const int index = row_for(*format, problem.shape);
+    const int index = row_for(*format, problem.shape, problem.options.batch_invariant);
     return sm80::make_sm80_plan(name(), problem, support,
                                 sm80::kernel_rows()[static_cast<std::size_t>(index)]);
   }

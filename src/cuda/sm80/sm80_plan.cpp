@@ -17,10 +17,10 @@ namespace {
 constexpr double kLog2E = 1.4426950408889634;
 
 /// Blocks that a device runs at the same time.
-int resident_blocks(const KernelRow& row, int device, const std::string& name) {
+int resident_blocks(const KernelFunctions& functions, int device, const std::string& name) {
   check_call(cudaSetDevice(device), name);
   int each = 0;
-  check_call(row.functions.prepare(&each), name);
+  check_call(functions.prepare(&each), name);
   if (each < 1)
     throw Error(ErrorCode::not_possible, concat(name, ": no block fits a multiprocessor"));
   int multiprocessors = 0;
@@ -34,8 +34,7 @@ CuttingRules rules_for(const KernelRow& row, const Problem& problem, int blocks)
                      .narrow_rows = row.narrow_rows,
                      .narrow_keys = row.narrow_keys,
                      .wide_rows = row.wide_rows,
-                     .wide_keys = row.wide_keys,
-                     .most_wide_parts = row.most_parts};
+                     .wide_keys = row.wide_keys};
   // Of a request; where prefixes are shared, of all requests.
   const std::int64_t tokens =
       problem.options.batch_invariant ? problem.extent.q_len : problem.extent.tokens;
@@ -67,10 +66,10 @@ class Sm80Plan final : public Plan {
   Sm80Plan(std::string_view backend, const Problem& problem, const Support& support,
            const KernelRow& row)
       : Plan(backend, support.row, problem.shape, problem.extent),
-        row_(row),
+        functions_(row.functions_for(problem.options.batch_invariant)),
         device_(problem.device.index),
         stream_(static_cast<cudaStream_t>(problem.options.stream)),
-        blocks_(resident_blocks(row, device_, support.row)),
+        blocks_(resident_blocks(functions_, device_, support.row)),
         rules_(rules_for(row, problem, blocks_)),
         schedule_(device_, schedule_bounds(problem.shape, problem.extent.requests,
                                            problem.extent.tokens, rules_)) {
@@ -103,7 +102,7 @@ class Sm80Plan final : public Plan {
     step.set_aside =
         reinterpret_cast<float4*>(static_cast<std::byte*>(args.workspace) + part_bytes_);
     check_call(cudaSetDevice(device_), row());
-    check_call(row_.functions.launch(step, blocks_, static_cast<cudaStream_t>(args.stream)), row());
+    check_call(functions_.launch(step, blocks_, static_cast<cudaStream_t>(args.stream)), row());
   }
 
  private:
@@ -138,7 +137,6 @@ class Sm80Plan final : public Plan {
     args.q_is_f16 = shape().q_type == DType::f16;
     set_keys(step, args);
     set_schedule(step, args);
-    args.batch_invariant = rules_.fixed_split > 0;
     return args;
   }
 
@@ -160,7 +158,7 @@ class Sm80Plan final : public Plan {
     args.items = schedule_.items();
     args.splits = schedule_.splits();
     args.shared_tokens = schedule_.shared_tokens();
-    args.item_count = schedule_.item_count();
+    args.counts = schedule_.counts();
     args.next_item = schedule_.next_item();
     args.blocks_done = schedule_.blocks_done();
     args.parts_done = schedule_.parts_done();
@@ -183,7 +181,7 @@ class Sm80Plan final : public Plan {
     args.scale_per_head = shape().fp8_scale == ScaleGranularity::kv_head;
   }
 
-  const KernelRow& row_;
+  KernelFunctions functions_;
   int device_;
   cudaStream_t stream_;
   int blocks_;

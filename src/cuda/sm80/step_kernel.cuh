@@ -10,7 +10,29 @@
 
 namespace headwise::cuda::sm80 {
 
-/// The items of a step's schedule, each block taking the next one when it is done with its last.
+template <class Config>
+__device__ __forceinline__ void attend_item(const StepArgs& args,
+                                            const SharedLayout<Config>& shared) {
+  if constexpr (!Config::kInvariant)
+    if (shared.view().template is_narrow<Config>()) return NarrowTile<Config>::attend(args, shared);
+  WideTile<Config>::attend(args, shared);
+}
+
+/// The last block to call it makes the counters ready for the next launch. `flag`: in shared
+/// memory.
+__device__ __forceinline__ void leave_counters_at_0(const StepArgs& args, volatile int* flag) {
+  __syncthreads();
+  if (threadIdx.x == 0) *flag = ptx::count_up(args.blocks_done) + 1 == gridDim.x;
+  __syncthreads();
+  if (!*flag) return;
+  for (int i = threadIdx.x; i < args.counts->splits; i += blockDim.x) args.parts_done[i] = 0;
+  if (threadIdx.x != 0) return;
+  *args.next_item = 0;
+  *args.blocks_done = 0;
+}
+
+/// The items of a step's schedule, each block taking the next one when it is done with its last,
+/// then the rows of split ones.
 template <class Config>
 __global__ void __launch_bounds__(Config::kThreads, 2)
     attend_step(const __grid_constant__ StepArgs args) {
@@ -26,16 +48,11 @@ __global__ void __launch_bounds__(Config::kThreads, 2)
     }
     __syncthreads();
     if (!*shared.item_there()) break;
-    if (shared.view().template is_narrow<Config>(args))
-      NarrowTile<Config>::attend(args, shared);
-    else
-      WideTile<Config>::attend(args, shared);
-    if (shared.view().item.part_row >= 0)
-      merge_finished_splits<Config>(args, shared.view(), shared.scratch());
+    attend_item<Config>(args, shared);
+    if (shared.view().item.part_row >= 0) count_part<Config>(args, shared.view());
   }
-  if (threadIdx.x != 0 || ptx::count_up(args.blocks_done) + 1 != gridDim.x) return;
-  *args.next_item = 0;
-  *args.blocks_done = 0;
+  merge_splits<Config>(args, shared);
+  leave_counters_at_0(args, shared.item_there());
 }
 
 template <class Config>

@@ -10,8 +10,12 @@ namespace headwise::cuda::sm80 {
 ///
 /// Many rows (wide): every warp takes rows of its own and all keys of a tile. Up to kNarrowRows
 /// (narrow): every warp takes keys of its own and all rows, as a decode has it.
-template <KvFormat kFormat_, int kDimQk_, int kDimV_>
+///
+/// kInvariant: a token's bits do not depend on what else is in the step (batch_invariant). All rows
+/// are wide then, and keys are cut at multiples of kFixedSplit.
+template <KvFormat kFormat_, int kDimQk_, int kDimV_, bool kInvariant_ = false>
 struct TileConfig {
+  static constexpr bool kInvariant = kInvariant_;
   static constexpr KvFormat kFormat = kFormat_;
   static constexpr bool k8Bit = is_8_bit(kFormat);
   static constexpr int kDimQk = kDimQk_;
