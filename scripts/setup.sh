@@ -65,6 +65,8 @@ build() {
 
 has_gpu() { compgen -G '/dev/nvidia[0-9]*' > /dev/null || [[ -e /dev/dxg ]]; }
 
+export -n HEADWISE_CUDA_ROWS # of the build; the program warns of variables that it does not know
+
 # What CMake says of a preset is of interest where it fails.
 configure() {
   local log options=()
