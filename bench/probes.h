@@ -31,7 +31,8 @@ struct MachineLimits {
   HardwareLimits hardware() const;
 };
 
-/// Some seconds with `threads` threads. `progress` is told what is measured. Throws Error(not_possible) where memory is short.
+/// Some seconds with `threads` threads. `progress` is told what is measured. Throws
+/// Error(not_possible) where memory is short.
 MachineLimits measure_limits(const Machine& machine, int threads, const ProbeOptions& options,
                              const std::function<void(std::string_view)>& progress);
 

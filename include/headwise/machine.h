@@ -12,9 +12,9 @@ struct CpuInfo {
   int threads = 1;                ///< that this process may run on
   std::int64_t memory_bytes = 0;  ///< that this process may use (a cgroup's limit counts)
   std::int64_t last_cache_bytes = 0;
-  bool avx2 = false;    ///< AVX2, FMA and F16C
-  bool avx512 = false;  ///< AVX-512 F, BW, DQ, VL
-  bool avx512_bf16 = false;  ///< AVX-512 with BF16 and VBMI
+  bool avx2 = false;           ///< AVX2, FMA and F16C
+  bool avx512 = false;         ///< AVX-512 F, BW, DQ, VL
+  bool avx512_bf16 = false;    ///< AVX-512 with BF16 and VBMI
   bool slow_bf16_dot = false;  ///< BF16 dot products at half the rate of F32 FMA, as Intel has them
   bool amx_bf16 = false;       ///< AMX tiles with BF16, permission granted by the kernel
 

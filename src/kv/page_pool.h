@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "headwise/append_kv.h"
 #include "core/aligned_memory.h"
+#include "headwise/append_kv.h"
 
 namespace headwise {
 
