@@ -43,4 +43,15 @@ void for_each_able_cpu_backend(const Case& c, const Body& body) {
   });
 }
 
+/// Every chosen backend that can do the recipe's case meets the bounds on it.
+inline void expect_bounds(const Recipe& recipe) {
+  const Case c(recipe);
+  const Outputs exact = reference_answer(c);
+  for_each_able_backend(c, [&](const Backend& backend) {
+    Outputs got = own_outputs(c);
+    run(backend, c, got);
+    EXPECT_EQ(fault_in(c, exact, got), "");
+  });
+}
+
 }  // namespace headwise::conformance

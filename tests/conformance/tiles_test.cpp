@@ -27,16 +27,6 @@ AttentionShape shape_of(const Format& format, const Dims& dims, int window_left)
           .window_left = window_left};
 }
 
-void expect_bounds(const Recipe& recipe) {
-  const Case c(recipe);
-  const Outputs exact = reference_answer(c);
-  for_each_able_backend(c, [&](const Backend& backend) {
-    Outputs got = own_outputs(c);
-    run(backend, c, got);
-    EXPECT_EQ(fault_in(c, exact, got), "");
-  });
-}
-
 TEST(Tiles, ManyOfRowsAndKeysMeetTheBoundsInEveryFormatAndWidth) {
   for (const Format& format : {Format{DType::f32, DType::f32}, Format{DType::f16, DType::f16},
                                Format{DType::bf16, DType::bf16}, Format{DType::bf16, DType::f8e4m3},
