@@ -26,7 +26,6 @@ struct Kernel {
   static constexpr int kLanes = Isa::kLanes;
   static constexpr int kPerUnit = Operands<Isa>::kPerUnit;
   static constexpr int kSpan = Operands<Isa>::kSpan;
-  static constexpr int kVectors = kTileKeys / kLanes;  // of a row of scores
   // Up to here keys are multiplied as they lie, not transposed.
   static constexpr int kFewRows = Isa::kMatrixTiles ? 8 : 16;
   static constexpr int kFewDotRows = 8;
