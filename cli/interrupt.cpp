@@ -16,6 +16,7 @@ void catch_interrupt() {
   action.sa_handler = set_flag;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
 }
 
 bool interrupted() { return flag != 0; }

@@ -18,6 +18,12 @@ __device__ __forceinline__ std::int64_t load_shared_64(std::uint32_t address) {
   return value;
 }
 
+__device__ __forceinline__ std::uint32_t load_shared_32(std::uint32_t address) {
+  std::uint32_t value;
+  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+  return value;
+}
+
 __device__ __forceinline__ int4 load_shared_128(std::uint32_t address) {
   int4 value;
   asm volatile("ld.shared.v4.b32 {%0,%1,%2,%3}, [%4];"

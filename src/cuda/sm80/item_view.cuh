@@ -3,7 +3,7 @@
 #include <climits>
 #include <cstdint>
 
-#include "cuda/paging/key_pipeline.cuh"
+#include "cuda/paging/key_range.h"
 #include "cuda/ptx/shared.cuh"
 #include "cuda/step_args.h"
 

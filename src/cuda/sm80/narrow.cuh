@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "cuda/paging/key_pipeline.cuh"
 #include "cuda/sm80/item_queue.cuh"
 #include "cuda/sm80/item_view.cuh"
 #include "cuda/sm80/queries.cuh"
@@ -28,9 +29,10 @@ class NarrowTile {
   __device__ __forceinline__ static void attend(const StepArgs& args,
                                                 const SharedLayout<Config>& shared) {
     const ItemView& view = shared.view();
-    load_queries<Config, kRows>(args, view, shared.queries(), shared.row_scales());
+    load_queries<Config, kRows>(args, view, shared.queries(), shared.row_scales(),
+                                shared.narrow_key_rows() - kRows * 8);
     if (threadIdx.x == 0) shared.visible_of(0).set(args, view, 0, view.item.rows - 1);
-    Pipeline pipeline(args, view.range, shared.narrow_ring(), shared.narrow_key_rows());
+    Pipeline pipeline(args, shared.key_range(), shared.narrow_ring(), shared.narrow_key_rows());
     NarrowTile tile(args, view, shared);
     for (int i = 0; i < pipeline.tiles(); ++i) {
       const std::int32_t slot = pipeline.slot_of(i);

@@ -47,39 +47,53 @@ __device__ __forceinline__ float logit_scale(const StepArgs& args, const ItemVie
   return args.scale_log2 * args.k_scale[args.scale_per_head ? view.item.kv_head : 0];
 }
 
-/// Starts copying an item's rows of q, dead rows as zeros, in the next group of copies.
+/// Elements from q's first one to a row of an item; negative: dead.
+__device__ __forceinline__ std::int64_t offset_of_queries(const StepArgs& args,
+                                                          const ItemView& view, int row) {
+  if (row >= view.item.rows) return -8;
+  return view.step_token_of(args, row) * args.q_strides.token +
+         view.head_of(args, row) * args.q_strides.head;
+}
+
+/// Starts copying an item's rows of q, dead rows as zeros. `table`: 8 * kRows bytes of shared
+/// memory for where they lie, if more than a few; synchronises the block then.
 template <class Config, int kRows>
 __device__ __forceinline__ void copy_queries(const StepArgs& args, const ItemView& view,
-                                             std::uint32_t shared) {
+                                             std::uint32_t shared, std::uint32_t table) {
   using Tile = SharedTile<Config::kQRow>;
   constexpr int kLanes = Tile::kChunks % 16 == 0 ? 16 : 8;
+  constexpr bool kByTable = kRows > 4 * Config::kThreads / kLanes;
   const Tile tile{shared};
   const int chunk = threadIdx.x % kLanes;
-#pragma unroll 2
+  if constexpr (kByTable) {
+    if (threadIdx.x < kRows)
+      ptx::store_shared_64(table + threadIdx.x * 8, offset_of_queries(args, view, threadIdx.x));
+    __syncthreads();
+  }
+#pragma unroll 4
   for (int row = threadIdx.x / kLanes; row < kRows; row += Config::kThreads / kLanes) {
-    const bool live = row < view.item.rows;
-    const std::uint16_t* from = args.q;
-    if (live)
-      from += view.step_token_of(args, row) * args.q_strides.token +
-              view.head_of(args, row) * args.q_strides.head;
+    const std::int64_t offset =
+        kByTable ? ptx::load_shared_64(table + row * 8) : offset_of_queries(args, view, row);
 #pragma unroll
     for (int j = 0; j < Tile::kChunks / kLanes; ++j) {
       const int at = (chunk + j * kLanes) * 8;
-      ptx::cp_async_16(tile.chunk(row, chunk + j * kLanes), from + at,
-                       live && at < args.dim_qk ? 0 : -1);
+      ptx::cp_async_16(tile.chunk(row, chunk + j * kLanes), args.q + offset + at,
+                       static_cast<int>(offset >> 32), at >= args.dim_qk);
     }
   }
 }
 
 /// Brings an item's rows of q to shared memory, dead rows as zeros: a warp takes every fourth row.
-/// They are there after the first group of copies and a barrier.
+/// They are there after the first wait for copies and a barrier. `table`: see copy_queries().
 /// `row_scale`: [kRows] floats in shared memory, logit_scale() for rows that were scaled, for 8-bit
 /// K.
 /// A call: inlined, it would cost the items' loops registers.
 template <class Config, int kRows>
 __device__ __noinline__ void load_queries(const StepArgs& args, const ItemView& view,
-                                          std::uint32_t shared, std::uint32_t row_scale) {
-  if (!Config::k8Bit && args.q_chunks) return copy_queries<Config, kRows>(args, view, shared);
+                                          std::uint32_t shared, std::uint32_t row_scale,
+                                          std::uint32_t table) {
+  if (!Config::k8Bit && args.q_chunks)
+    return copy_queries<Config, kRows>(args, view, shared, table);
   constexpr int kPairs = Config::kDimQk / 64;  // a lane
   const SharedTile<Config::kQRow> tile{shared};
   const int lane = threadIdx.x % 32;
@@ -87,9 +101,9 @@ __device__ __noinline__ void load_queries(const StepArgs& args, const ItemView& 
 #pragma unroll 2
   for (int row = threadIdx.x / 32; row < kRows; row += Config::kWarps) {
     std::uint32_t pairs[kPairs] = {};
-    if (row < view.item.rows) {
-      const std::uint16_t* from = args.q + view.step_token_of(args, row) * args.q_strides.token +
-                                  view.head_of(args, row) * args.q_strides.head;
+    const std::int64_t offset = offset_of_queries(args, view, row);
+    if (offset >= 0) {
+      const std::uint16_t* from = args.q + offset;
 #pragma unroll
       for (int i = 0; i < kPairs; ++i) pairs[i] = load_pair(args, from, 2 * (lane + 32 * i));
     }

@@ -110,6 +110,26 @@ __device__ __forceinline__ void store_pair(const StepArgs& args, bool part, char
   if (dim + 1 < args.dim_v) store_one(row, type, dim + 1, second);
 }
 
+/// What write_rows() does most often: rows of kDimV 16-bit numbers, from one source. No branches,
+/// so that many rows are under way together.
+template <int kDimV, int kStride>
+__device__ __forceinline__ void write_whole_rows(const float* rows, int count, bool bf16,
+                                                 int lane) {
+#pragma unroll 4
+  for (int row = 0; row < count; ++row) {
+    const float* own = rows + row * kStride;
+    auto* to = *reinterpret_cast<std::uint32_t* const*>(own + kDimV);
+    const float factor = own[kDimV + 4];
+#pragma unroll
+    for (int i = 0; i < kDimV / 64; ++i) {
+      const float2 sums = *reinterpret_cast<const float2*>(own + 2 * (lane + 32 * i));
+      const std::uint32_t as_bf16 = ptx::pack_bf16(sums.x * factor, sums.y * factor);
+      const std::uint32_t as_f16 = ptx::pack_f16(sums.x * factor, sums.y * factor);
+      to[lane + 32 * i] = bf16 ? as_bf16 : as_f16;
+    }
+  }
+}
+
 /// Rows of results in shared memory, `kStride` floats apart: kDimV sums, then their reference and
 /// the sum of probabilities; kSources warps left them, `to_next` floats from one to the next.
 ///
@@ -139,6 +159,9 @@ __device__ __forceinline__ void write_rows(const StepArgs& args, const ItemView&
   }
   __syncwarp();
   const bool part = view.item.part_row >= 0;
+  if (kSources == 1 && !part && args.out_pairs && args.dim_v == kDimV &&
+      args.out_type != OutType::f32)
+    return write_whole_rows<kDimV, kStride>(rows, count, args.out_type == OutType::bf16, lane);
 #pragma unroll 2
   for (int row = 0; row < count; ++row) {
     const float* own = rows + row * kStride;

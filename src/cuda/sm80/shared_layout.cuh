@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "cuda/ptx/shared.cuh"
@@ -28,6 +29,10 @@ struct SharedLayout {
   __device__ std::uint32_t row_scales() const { return address + Config::kTileBytes; }
   __device__ std::uint32_t visible(int warp) const {
     return row_scales() + kVisible + warp * static_cast<int>(sizeof(Visible));
+  }
+
+  __device__ std::uint32_t key_range() const {
+    return row_scales() + kView + static_cast<int>(offsetof(ItemView, range));
   }
 
   // For what is seldom used.

@@ -30,9 +30,15 @@ struct TileConfig {
   // O takes kRowTiles * 16 * kDimV / 32 registers.
   static constexpr int kRowTiles = kDimV > 128 ? 1 : 2;  ///< m16 tiles a warp
   static constexpr int kWideRows = kWarps * kRowTiles * 16;
-  static constexpr int kWideKeys = kDimQk <= 64 ? 128 : kDimQk == 192 ? 32 : 64;
+  static constexpr int kWideKeys = kDimQk <= 64 && !kInvariant && !k8Bit ? 128
+                                   : kDimQk == 192                       ? 32
+                                                                         : 64;
   // At 256, longer tiles are worth more than loads further ahead.
-  static constexpr int kWideSlots = kDimQk < 256 ? 4 : !k8Bit ? 2 : kFormat == KvFormat::i8 ? 3 : 4;
+  static constexpr int kWideTiles = kDimQk < 256 || kFormat == KvFormat::f8 ? 2 : 1;  ///< places
+  static constexpr int kWideSlots = 2 * kWideTiles;                                   ///< K and V
+  /// The step of a tile's first product behind which the next copies start, by measurement.
+  static constexpr int kFetchStep =
+      kWideTiles == 2 && (k8Bit || kDimQk <= 64) ? kDimQk / 16 - 1 : 0;
 
   static constexpr int kNarrowRows = 16;
   static constexpr int kDimWarps = kDimV > 128 ? 2 : 1;  ///< warps that share O's columns

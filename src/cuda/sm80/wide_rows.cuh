@@ -23,11 +23,8 @@ class WideRows {
   static constexpr int kKeyTiles = Config::kWideKeys / 8;
   static constexpr int kDimTiles = Config::kDimV / 8;
   static constexpr int kRows = kRowTiles * 2;  // of a lane
-  // S is computed in parts of a tile: fewer registers.
-  static constexpr int kParts = kKeyTiles > 4 ? 2 : 1;
-  static constexpr int kPartTiles = kKeyTiles / kParts;
 
-  using Logits = float[kRowTiles][kPartTiles][4];  // then probabilities
+  using Logits = float[kRowTiles][kKeyTiles][4];  // then probabilities
 
   __device__ __forceinline__ WideRows(const StepArgs& args, const ItemView& view,
                                       const SharedLayout<Config>& shared)
@@ -57,7 +54,7 @@ class WideRows {
 #pragma unroll
     for (int m = 0; m < kRowTiles; ++m)
 #pragma unroll
-      for (int n = 0; n < kPartTiles; ++n)
+      for (int n = 0; n < kKeyTiles; ++n)
 #pragma unroll
         for (int i = 0; i < 4; ++i)
           logits[m][n][i] = capped(logits[m][n][i] * row_scale(m * 2 + i / 2), args_.softcap);
@@ -76,7 +73,7 @@ class WideRows {
       seen[r] = ItemView::seen_from(args_, position, position);
     }
 #pragma unroll
-    for (int n = 0; n < kPartTiles; ++n)
+    for (int n = 0; n < kKeyTiles; ++n)
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         const std::int32_t key = slot + n * 8 + lane_ % 4 * 2 + j;
@@ -90,20 +87,20 @@ class WideRows {
   }
 
   /// Rounds them for the second product: half as many registers.
-  __device__ __forceinline__ void pack_probabilities(const Logits& logits, int part) {
+  __device__ __forceinline__ void pack_probabilities(const Logits& logits) {
 #pragma unroll
-    for (int k = 0; k < kPartTiles / 2; ++k)
+    for (int k = 0; k < kKeyTiles / 2; ++k)
 #pragma unroll
       for (int m = 0; m < kRowTiles; ++m)
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-          packed_[part * kPartTiles / 2 + k][m][i] = pack<kFormat>(
-              logits[m][2 * k + i / 2][i % 2 * 2], logits[m][2 * k + i / 2][i % 2 * 2 + 1]);
+          packed_[k][m][i] = pack<kFormat>(logits[m][2 * k + i / 2][i % 2 * 2],
+                                           logits[m][2 * k + i / 2][i % 2 * 2 + 1]);
   }
 
   /// Moves the references up to the largest logits that the rows have seen, where those pass them
   /// by far or rows have none.
-  __device__ __forceinline__ void raise_references(const Logits& logits, int part) {
+  __device__ __forceinline__ void raise_references(const Logits& logits) {
     float top[kRows];
     bool grows = false;
 #pragma unroll
@@ -116,24 +113,20 @@ class WideRows {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       const float now = raised<kFormat>(reference_[r], largest_of_row(top[r]));
-      sum_[r] *= move_reference(r, now, part);
+      sum_[r] *= move_reference(r, now);
       fresh_ = fresh_ || now == -INFINITY;
     }
     fresh_ = __any_sync(~0U, fresh_);
   }
 
-  /// The same for `rising` rows alone, each by itself. `sum` is of this tile, so far.
-  __device__ __forceinline__ void raise_rows(const Logits& logits, int part, std::uint32_t rising,
-                                             float (&sum)[kRows]) {
+  /// The same for `rising` rows alone, each by itself.
+  __device__ __forceinline__ void raise_rows(const Logits& logits, std::uint32_t rising) {
     if (!__any_sync(~0U, rising != 0)) return;
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       const float top = largest_of_row(largest(logits, r) * logit_unit(r));
       const bool rises = (rising >> r & 1U) != 0 && passes<kFormat>(reference_[r], top);
-      const float factor =
-          move_reference(r, rises ? raised<kFormat>(reference_[r], top) : reference_[r], part);
-      sum_[r] *= factor;
-      sum[r] *= factor;
+      sum_[r] *= move_reference(r, rises ? raised<kFormat>(reference_[r], top) : reference_[r]);
     }
   }
 
@@ -148,9 +141,8 @@ class WideRows {
     return fmaxf(top, __shfl_xor_sync(~0U, top, 2));
   }
 
-  /// Counts a row's sums of values, and its probabilities before `part`, from reference `now` on.
-  /// Returns their factor.
-  __device__ __forceinline__ float move_reference(int r, float now, int part) {
+  /// Counts a row's sums of values from reference `now` on. Returns their factor.
+  __device__ __forceinline__ float move_reference(int r, float now) {
     const float factor = rescale_factor(reference_[r], now);
     reference_[r] = now;
 #pragma unroll
@@ -158,11 +150,6 @@ class WideRows {
       out_[r / 2][n][r % 2 * 2] *= factor;
       out_[r / 2][n][r % 2 * 2 + 1] *= factor;
     }
-#pragma unroll
-    for (int k = 0; k < part * kPartTiles / 2; ++k)
-#pragma unroll
-      for (int i = r % 2; i < 4; i += 2)
-        packed_[k][r / 2][i] = scale_packed<kFormat>(packed_[k][r / 2][i], factor);
     return factor;
   }
 

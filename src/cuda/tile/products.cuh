@@ -59,16 +59,6 @@ __device__ __forceinline__ bool passes(float reference, float logit) {
   return logit - kProbabilityBits<kFormat> > reference + kSlackBits;
 }
 
-/// Two probabilities, packed, times a power of two.
-template <KvFormat kFormat>
-__device__ __forceinline__ std::uint32_t scale_packed(std::uint32_t two, float factor) {
-  if constexpr (kFormat == KvFormat::bf16)
-    return pack<kFormat>(__uint_as_float(two << 16) * factor,
-                         __uint_as_float(two & 0xffff0000U) * factor);
-  const float2 both = __half22float2(*reinterpret_cast<const __half2*>(&two));
-  return pack<kFormat>(both.x * factor, both.y * factor);
-}
-
 /// What sums under `old` must be multiplied by under `now` >= old.
 __device__ __forceinline__ float rescale_factor(float old, float now) {
   return old == now ? 1.0F : ptx::exp2(old - now);
