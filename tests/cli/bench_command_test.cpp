@@ -173,13 +173,15 @@ TEST(BenchCommand, CtrlCEndsAPeerThatHangs) {
   std::remove(pid_file.c_str());
 }
 
-TEST(BenchCommand, CtrlCEndsWithTheRowsSoFar) {
-  const Outcome outcome =
-      run_program({"bench", "decode", "--contexts", "32k", "--backend", "reference", "--json"},
-                  {.signal_after = "attention: ", .signal = SIGINT});
-  EXPECT_EQ(outcome.status, 130) << outcome.err;
-  EXPECT_TRUE(json::parse(outcome.out)["rows"].is_array());
-  EXPECT_TRUE(has(outcome.err, "interrupted")) << outcome.err;
+TEST(BenchCommand, SignalsEndItWithTheRowsSoFar) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const Outcome outcome =
+        run_program({"bench", "decode", "--contexts", "32k", "--backend", "reference", "--json"},
+                    {.signal_after = "attention: ", .signal = signal});
+    EXPECT_EQ(outcome.status, 130) << outcome.err;
+    EXPECT_TRUE(json::parse(outcome.out)["rows"].is_array());
+    EXPECT_TRUE(has(outcome.err, "interrupted")) << outcome.err;
+  }
 }
 
 }  // namespace
