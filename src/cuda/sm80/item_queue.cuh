@@ -8,11 +8,12 @@
 
 namespace headwise::cuda::sm80 {
 
-/// Claims the next item of a schedule and starts copying it to shared memory, where `rows` < 0 says
-/// that there is none. Called by one thread, while its block still writes the last item's results.
-__device__ __forceinline__ void claim_item(const StepArgs& args, WorkItem* shared) {
+/// Claims the next of a schedule's `items` and starts copying it to shared memory, where `rows` < 0
+/// says that there is none. Called by one thread, while its block still writes the last item's
+/// results.
+__device__ __forceinline__ void claim_item(const StepArgs& args, int items, WorkItem* shared) {
   const auto index = static_cast<std::int32_t>(atomicAdd(args.next_item, 1U));
-  if (index >= args.counts->items) {
+  if (index >= items) {
     shared->rows = -1;
     return;
   }

@@ -187,7 +187,7 @@ __device__ void merge_row_in_order(const StepArgs& args, const ItemView& view, c
 /// time where there are no more rows than blocks, else one a warp.
 template <class Config>
 __device__ void merge_splits(const StepArgs& args, const SharedLayout<Config>& shared) {
-  const ScheduleCounts counts = *args.counts;
+  const ScheduleCounts counts = shared.counts();
   const bool in_order = Config::kInvariant || args.dim_v % 4 != 0;
   const bool together =
       !in_order && counts.splits * counts.split_rows <= static_cast<int>(gridDim.x);
@@ -201,8 +201,9 @@ __device__ void merge_splits(const StepArgs& args, const SharedLayout<Config>& s
     if (threadIdx.x == 0) {
       view.template set<Config>(args, args.items[parts.split.item]);
       view.item.part_row = -1;
-      ptx::wait_for(args.parts_done + task / groups, parts.split.items);
     }
+    // Another warp: both are a trip to L2.
+    if (threadIdx.x == 32) ptx::wait_for(args.parts_done + task / groups, parts.split.items);
     __syncthreads();
     const int row = task % groups * rows + (together ? 0 : threadIdx.x / 32);
     if (row >= view.item.rows) continue;

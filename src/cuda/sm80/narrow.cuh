@@ -42,7 +42,7 @@ class NarrowTile {
       tile.take_values(values);
     }
     pipeline.drain();
-    if (threadIdx.x == 0) claim_item(args, &shared.next_work());
+    if (threadIdx.x == 0) claim_item(args, shared.counts().items, &shared.next_work());
     tile.finish(shared.scratch());
   }
 

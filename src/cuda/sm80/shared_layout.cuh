@@ -42,12 +42,14 @@ struct SharedLayout {
   __device__ ItemView& view() const { return *at<ItemView>(kView); }
   __device__ Visible& visible_of(int warp) const { return at<Visible>(kVisible)[warp]; }
   __device__ WorkItem& next_work() const { return *at<WorkItem>(kNextWork); }
+  __device__ ScheduleCounts& counts() const { return *at<ScheduleCounts>(kCounts); }
   __device__ volatile int* item_there() const { return at<int>(1020); }
 
  private:
   static constexpr int kView = 576;
   static constexpr int kVisible = 832;
   static constexpr int kNextWork = 896;
+  static constexpr int kCounts = 960;
   static_assert(sizeof(ItemView) <= kVisible - kView && sizeof(Visible) == 16 &&
                 Config::kWideRows * 4 <= kView);
 

@@ -20,12 +20,13 @@ __device__ __forceinline__ void attend_item(const StepArgs& args,
 
 /// The last block to call it makes the counters ready for the next launch. `flag`: in shared
 /// memory.
-__device__ __forceinline__ void leave_counters_at_0(const StepArgs& args, volatile int* flag) {
+__device__ __forceinline__ void leave_counters_at_0(const StepArgs& args, int splits,
+                                                    volatile int* flag) {
   __syncthreads();
   if (threadIdx.x == 0) *flag = ptx::count_up(args.blocks_done) + 1 == gridDim.x;
   __syncthreads();
   if (!*flag) return;
-  for (int i = threadIdx.x; i < args.counts->splits; i += blockDim.x) args.parts_done[i] = 0;
+  for (int i = threadIdx.x; i < splits; i += blockDim.x) args.parts_done[i] = 0;
   if (threadIdx.x != 0) return;
   *args.next_item = 0;
   *args.blocks_done = 0;
@@ -38,7 +39,10 @@ __global__ void __launch_bounds__(Config::kThreads, 2)
     attend_step(const __grid_constant__ StepArgs args) {
   extern __shared__ __align__(128) char memory[];
   const SharedLayout<Config> shared{memory};
-  if (threadIdx.x == 0) claim_item(args, &shared.next_work());
+  if (threadIdx.x == 0) {
+    shared.counts() = *args.counts;
+    claim_item(args, shared.counts().items, &shared.next_work());
+  }
   for (;;) {
     __syncthreads();  // nobody needs the last item's shared memory
     if (threadIdx.x == 0) {
@@ -52,7 +56,7 @@ __global__ void __launch_bounds__(Config::kThreads, 2)
     if (shared.view().item.part_row >= 0) count_part<Config>(args, shared.view());
   }
   merge_splits<Config>(args, shared);
-  leave_counters_at_0(args, shared.item_there());
+  leave_counters_at_0(args, shared.counts().splits, shared.item_there());
 }
 
 template <class Config>

@@ -38,7 +38,7 @@ class WideTile : private WideRows<Config> {
     else
       tile.attend_tiles(pipeline, 0, pipeline.tiles());
     pipeline.drain();
-    if (threadIdx.x == 0) claim_item(args, &shared.next_work());
+    if (threadIdx.x == 0) claim_item(args, shared.counts().items, &shared.next_work());
     tile.finish(shared.scratch());
   }
 
