@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headwise/backend.h"
+#include "headwise/device_memory.h"
 
 namespace headwise {
 
@@ -44,6 +45,10 @@ class Registry {
  private:
   std::vector<const Backend*> backends_;
 };
+
+/// The memory of a device, for caches. Throws Error(not_possible) where this build has none for
+/// such devices.
+const DeviceMemory& memory_of(const Device& device);
 
 /// The backend that a user asks for: the flag if given, else HEADWISE_BACKEND, else none ("").
 std::string forced_backend(std::string_view flag = {});

@@ -7,6 +7,7 @@
 #include "cpu/standard.h"
 #include "cpu/tiled/tiled_backends.h"
 #include "cuda/cuda_backends.h"
+#include "cuda/cuda_memory.h"
 
 namespace headwise {
 namespace {
@@ -42,6 +43,10 @@ const Registry& Registry::builtin() {
     return backends;
   }());
   return registry;
+}
+
+const DeviceMemory& memory_of(const Device& device) {
+  return device.type == DeviceType::cuda ? cuda_memory(device.index) : cpu_memory();
 }
 
 const Backend& Registry::find(std::string_view name) const {
