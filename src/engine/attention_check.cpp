@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attention/output_bound.h"
+#include "core/aligned_memory.h"
 #include "headwise/registry.h"
 
 namespace headwise {
@@ -52,7 +53,7 @@ void AttentionCheck::compare_row(const StepBatch& step, int layer, std::int64_t 
   single.q_start = start;
 
   const auto plan = reference.plan(shape_, single);
-  const auto binding = reference.bind(shape_, pool_->layer(layer), KvLayout::paged);
+  const auto binding = reference.bind(shape_, cache_->layer(0, layer), KvLayout::paged);
   const AlignedBytes workspace = allocate_aligned(plan->workspace_bytes());
   RunArgs args;
   args.kv = binding.get();

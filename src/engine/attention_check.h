@@ -3,15 +3,16 @@
 #include <cstdint>
 
 #include "headwise/attention_shape.h"
-#include "kv/page_pool.h"
+#include "headwise/kv_cache.h"
 
 namespace headwise {
 
 /// Compares sampled rows of a run's attention with the backend `reference`.
 class AttentionCheck {
  public:
-  /// The pool must outlive it.
-  AttentionCheck(const AttentionShape& shape, const PagePool& pool) : shape_(shape), pool_(&pool) {}
+  /// Looks at the layers of a cache's only group. The cache must outlive it.
+  AttentionCheck(const AttentionShape& shape, const KvCache& cache)
+      : shape_(shape), cache_(&cache) {}
 
   /// Looks at the out, dense and f32, of a step of one request that has just run over `layer`: at
   /// its last row and one more, in a few layers of each step.
@@ -26,7 +27,7 @@ class AttentionCheck {
   void compare_row(const StepBatch& step, int layer, std::int64_t row);
 
   AttentionShape shape_;
-  const PagePool* pool_;
+  const KvCache* cache_;
   std::int64_t rows_ = 0;
   double worst_ = 0.0;
 };

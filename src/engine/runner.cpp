@@ -38,7 +38,7 @@ struct PhaseTime {
 /// A greedy generation under way: a sequence that grows, and what its steps took.
 class Generator {
  public:
-  Generator(Transformer& transformer, KvSequence& sequence, const GenerateEvents& events)
+  Generator(Transformer& transformer, SequenceId sequence, const GenerateEvents& events)
       : transformer_(transformer), sequence_(sequence), events_(events) {}
 
   /// The first new token; absent where it was stopped.
@@ -57,7 +57,7 @@ class Generator {
   void emit(const std::string& piece, Generation& generation) const;
 
   Transformer& transformer_;
-  KvSequence& sequence_;
+  SequenceId sequence_;
   const GenerateEvents& events_;
   PhaseTime prefill_;
   PhaseTime decode_;
@@ -120,7 +120,6 @@ void Generator::report(Generation& generation) const {
   if (decode_.tokens > 0) generation.tpot_ms = 1e3 / *generation.decode_tok_s;
   generation.attention_share_prefill = prefill_.attention_share();
   generation.attention_share_decode = decode_.attention_share();
-  generation.kv_bytes = sequence_.pool().bytes();
   generation.peak_bytes = peak_memory_bytes();
   generation.backends = transformer_.attention().log_lines();
   if (const AttentionCheck* check = transformer_.attention_check()) {
@@ -128,13 +127,15 @@ void Generator::report(Generation& generation) const {
   }
 }
 
-PoolShape pool_shape(const LlamaConfig& config, int page_size, std::int64_t tokens) {
-  return {.layers = config.layers,
-          .kv_heads = config.kv_heads,
-          .head_dim_qk = config.head_dim,
-          .head_dim_v = config.head_dim,
-          .page_size = page_size,
-          .pages = (tokens + page_size - 1) / page_size};
+/// Of one sequence of at most `tokens` tokens.
+KvCacheOptions cache_options(const LlamaConfig& config, int page_size, std::int32_t tokens) {
+  KvCacheOptions options;
+  options.groups = {{.group = {.shape = attention_shape(config), .layers = config.layers},
+                     .pages = (tokens + page_size - 1) / page_size}};
+  options.page_size = page_size;
+  options.max_tokens = tokens;
+  options.prefix_cache = false;
+  return options;
 }
 
 void check_options(const GenerateOptions& options) {
@@ -192,12 +193,11 @@ Generation Runner::generate(const GenerateOptions& options, const GenerateEvents
       .max_tokens = static_cast<std::int32_t>(std::min(options.chunk, prompt)),
       .max_context = static_cast<std::int32_t>(prompt + most_new - 1)};
   const int page_size = preferred_page_size(attention_shape(weights_.config), attention);
-  PagePool pool(pool_shape(weights_.config, page_size, attention.max_context));
-  KvSequence sequence(pool);
-  Transformer transformer(weights_, pool, attention);
+  KvCache cache(cache_options(weights_.config, page_size, attention.max_context));
+  Transformer transformer(weights_, cache, attention);
   if (options.check) transformer.check_attention();
 
-  Generator generator(transformer, sequence, events);
+  Generator generator(transformer, cache.create(), events);
   generation.finish = Finish::stopped;
   if (const std::optional<TokenId> first = generator.prefill(generation.prompt_tokens)) {
     generation.ttft_ms = 1e3 * seconds_since(start);
@@ -207,6 +207,7 @@ Generation Runner::generate(const GenerateOptions& options, const GenerateEvents
     generation.finish = Finish::context;
   }
   generator.report(generation);
+  generation.kv_bytes = cache.usage(0).reserved;
   return generation;
 }
 

@@ -47,18 +47,18 @@ Problem problem_of_phase(const AttentionShape& shape, const AttentionOptions& op
 
 }  // namespace
 
-StepAttention::StepAttention(const AttentionShape& shape, const PagePool& pool, int first_layer,
+StepAttention::StepAttention(const AttentionShape& shape, const KvCache& cache,
                              const AttentionOptions& options)
     : shape_(shape),
-      pool_(&pool),
-      layers_(concat(first_layer, "-", first_layer + pool.shape().layers - 1)),
+      cache_(&cache),
+      layers_(concat("0-", cache.options().groups.front().group.layers - 1)),
       options_(options) {}
 
 void StepAttention::prepare(Phase phase) {
   Prepared& prepared = by_phase_[static_cast<std::size_t>(phase)];
   if (prepared.backend != nullptr) return;
   Problem problem = problem_of_phase(shape_, options_, phase);
-  problem.page_size = pool_->shape().page_size;
+  problem.page_size = cache_->options().page_size;
   const Choice choice = Registry::builtin().choose(problem, this_machine(), options_.backend);
   prepared.backend = choice.backend;
   prepared.bindings = &bindings_of(*choice.backend);
@@ -85,9 +85,9 @@ void StepAttention::begin(const StepBatch& step) {
 
 const StepAttention::Bindings& StepAttention::bindings_of(const Backend& backend) {
   Bindings& bindings = bindings_[&backend];
-  for (int layer = static_cast<int>(bindings.size()); layer < pool_->shape().layers; ++layer) {
-    bindings.push_back(backend.bind(shape_, pool_->layer(layer), KvLayout::paged));
-  }
+  const int layers = cache_->options().groups.front().group.layers;
+  for (int layer = static_cast<int>(bindings.size()); layer < layers; ++layer)
+    bindings.push_back(backend.bind(shape_, cache_->layer(0, layer), KvLayout::paged));
   return bindings;
 }
 

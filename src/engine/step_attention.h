@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/aligned_memory.h"
+#include "headwise/kv_cache.h"
 #include "headwise/registry.h"
-#include "kv/page_pool.h"
 
 namespace headwise {
 
@@ -22,10 +23,9 @@ struct AttentionOptions {
 /// comes, says so once at INFO, plans a step once and runs it once a layer.
 class StepAttention {
  public:
-  /// Layers first_layer ... first_layer + pool.shape().layers - 1 of the model. The pool must
-  /// outlive it.
-  StepAttention(const AttentionShape& shape, const PagePool& pool, int first_layer,
-                const AttentionOptions& options);
+  /// Of a cache's only group, all layers of the model. `shape` differs from the group's in q's type
+  /// at most. The cache must outlive it.
+  StepAttention(const AttentionShape& shape, const KvCache& cache, const AttentionOptions& options);
 
   /// Chooses the backend of a phase, and says so, if that has not been done. Throws Error as
   /// Registry::choose does.
@@ -38,7 +38,7 @@ class StepAttention {
   /// The one that begin() chose for the step.
   const Backend& backend() const { return *current_->backend; }
 
-  /// Runs the step over a layer of the pool: reads q and the pages, writes out.
+  /// Runs the step over a layer of the cache: reads q and the pages, writes out.
   void run(int layer);
 
   const AttentionShape& shape() const { return shape_; }
@@ -56,7 +56,7 @@ class StepAttention {
   const Bindings& bindings_of(const Backend& backend);
 
   AttentionShape shape_;
-  const PagePool* pool_;
+  const KvCache* cache_;
   std::string layers_;  // "0-29"
   AttentionOptions options_;
   std::array<Prepared, 4> by_phase_;

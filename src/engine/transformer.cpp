@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "kv/append_kv.h"
 #include "ops/activation.h"
 #include "ops/linear.h"
 #include "ops/norm.h"
@@ -49,16 +48,26 @@ AttentionShape attention_shape(const LlamaConfig& config, DType kv_type) {
   return shape;
 }
 
-Transformer::Transformer(const LlamaWeights& weights, PagePool& pool,
+namespace {
+
+DType kv_type_of(const KvCache& cache) {
+  return cache.options().groups.front().group.shape.kv_type;
+}
+
+}  // namespace
+
+Transformer::Transformer(const LlamaWeights& weights, KvCache& cache,
                          const AttentionOptions& options)
     : weights_(&weights),
-      pool_(&pool),
+      cache_(&cache),
       max_tokens_(options.max_tokens),
-      attention_(attention_shape(weights.config, pool.shape().type), pool, 0, options),
+      attention_(attention_shape(weights.config, kv_type_of(cache)), cache, options),
       rope_(weights.config.head_dim, weights.config.rope_base) {
   const LlamaConfig& config = weights.config;
-  check(pool.shape().layers == config.layers, "the pool has ", pool.shape().layers,
-        " layers, the model ", config.layers);
+  const LayerGroup& group = cache.options().groups.front().group;
+  check(cache.groups() == 1 && group.layers == config.layers, "the cache has ", cache.groups(),
+        " groups, the first of ", group.layers, " layers; the model has ", config.layers,
+        " in one");
   check(max_tokens_ > 0, "max_tokens must be above 0, is ", max_tokens_);
   residual_.resize(elements(max_tokens_, config.width));
   normed_.resize(elements(max_tokens_, config.width));
@@ -69,12 +78,10 @@ Transformer::Transformer(const LlamaWeights& weights, PagePool& pool,
 }
 
 void Transformer::check_attention() {
-  check_ = std::make_unique<AttentionCheck>(attention_shape(weights_->config, pool_->shape().type),
-                                            *pool_);
+  check_ = std::make_unique<AttentionCheck>(attention_.shape(), *cache_);
 }
 
-void Transformer::check_step(std::span<const TokenId> tokens, const KvSequence& sequence) const {
-  check(&sequence.pool() == pool_, "the sequence is of another pool");
+void Transformer::check_step(std::span<const TokenId> tokens) const {
   check(!tokens.empty() && tokens.size() <= static_cast<std::size_t>(max_tokens_),
         "a step takes 1 to ", max_tokens_, " tokens, not ", tokens.size());
   for (const TokenId token : tokens) {
@@ -113,14 +120,14 @@ void Transformer::embed(std::span<const TokenId> tokens) {
   }
 }
 
-void Transformer::attend(const Activations& a, const StepBatch& step, const KvSequence& sequence,
+void Transformer::attend(const Activations& a, const StepBatch& step, KvStep& cache_step,
                          int layer) {
   const LlamaLayer& weights = weights_->layers[static_cast<std::size_t>(layer)];
   rms_norm(a.residual, weights.attention_norm.view(), weights_->config.rms_eps, a.normed);
   linear(a.normed, weights.qkv.view(), a.qkv);
   rope(a.q, rope_);
   rope(a.k, rope_);
-  append_kv(attention_.backend(), attention_.shape(), sequence, layer, a.k, a.v);
+  cache_step.append_kv(attention_.backend(), 0, layer, a.k, a.v);
   attention_.run(layer);
   if (check_) check_->compare(step, layer);
   linear(a.attended, weights.attention_output.view(), a.residual, Into::add);
@@ -134,28 +141,26 @@ void Transformer::feed_forward(const Activations& a, int layer) {
   linear(a.gate, weights.down.view(), a.residual, Into::add);
 }
 
-std::span<const float> Transformer::forward(std::span<const TokenId> tokens, KvSequence& sequence) {
-  check_step(tokens, sequence);
+std::span<const float> Transformer::forward(std::span<const TokenId> tokens, SequenceId sequence) {
+  check_step(tokens);
   const auto count = static_cast<std::int32_t>(tokens.size());
-  sequence.reserve(count);
-  const std::int32_t context = sequence.length() + count;
+  const KvRequest request{.sequence = sequence, .new_tokens = count};
+  KvStep cache_step = cache_->begin({&request, 1});
   const Activations a = activations(count);
 
   StepBatch step;
   step.q = a.q;
   step.out = as_heads(a.attended, weights_->config.head_dim);
-  step.q_lens = {&count, 1};
-  step.kv_lens = {&context, 1};
-  step.tables = sequence.tables();
+  cache_step.describe(0, step);
   attention_.begin(step);
-  rope_.set_positions(sequence.length(), count);
+  rope_.set_positions(cache_->length(sequence), count);
 
   embed(tokens);
   for (int layer = 0; layer < weights_->config.layers; ++layer) {
-    attend(a, step, sequence, layer);
+    attend(a, step, cache_step, layer);
     feed_forward(a, layer);
   }
-  sequence.advance(count);
+  cache_step.commit();
 
   return logits_after(a);
 }

@@ -8,7 +8,7 @@
 #include "engine/attention_check.h"
 #include "engine/llama_weights.h"
 #include "engine/step_attention.h"
-#include "kv/kv_sequence.h"
+#include "headwise/kv_cache.h"
 #include "model/tokenizer.h"
 #include "ops/rope.h"
 
@@ -22,15 +22,15 @@ AttentionShape attention_shape(const LlamaConfig& config, DType kv_type = DType:
 /// once.
 class Transformer {
  public:
-  /// The weights and the pool, which must have the model's shape, must outlive it.
+  /// The weights and the cache, one group of the model's layers on the CPU, must outlive it.
   /// options.max_tokens bounds a step and sizes the buffers. Throws Error(invalid_input).
-  Transformer(const LlamaWeights& weights, PagePool& pool, const AttentionOptions& options);
+  Transformer(const LlamaWeights& weights, KvCache& cache, const AttentionOptions& options);
 
   /// Runs `tokens`, which follow what the sequence holds, and appends them to it. Returns the
   /// logits, [vocab], of the token after the last one; valid until the next call. Throws Error
   /// where a token is outside of the vocabulary, there are none or too many, or pages run out;
   /// the sequence's length has not changed then.
-  std::span<const float> forward(std::span<const TokenId> tokens, KvSequence& sequence);
+  std::span<const float> forward(std::span<const TokenId> tokens, SequenceId sequence);
 
   /// From here on, sampled rows of every step's attention are compared with `reference`.
   void check_attention();
@@ -52,15 +52,15 @@ class Transformer {
     MutableTensorView gate, up;  ///< of gate_up: [tokens, ffn_width]
   };
 
-  void check_step(std::span<const TokenId> tokens, const KvSequence& sequence) const;
+  void check_step(std::span<const TokenId> tokens) const;
   Activations activations(std::int64_t tokens);
   void embed(std::span<const TokenId> tokens);
-  void attend(const Activations& a, const StepBatch& step, const KvSequence& sequence, int layer);
+  void attend(const Activations& a, const StepBatch& step, KvStep& cache_step, int layer);
   void feed_forward(const Activations& a, int layer);
   std::span<const float> logits_after(const Activations& a);
 
   const LlamaWeights* weights_;
-  PagePool* pool_;
+  KvCache* cache_;
   std::int32_t max_tokens_;
   StepAttention attention_;
   std::unique_ptr<AttentionCheck> check_;

@@ -9,80 +9,65 @@ namespace {
 
 constexpr std::int64_t kAlignment = 64;  // bytes; a cache line, and an AVX-512 register
 
-void check_shape(const PoolShape& shape) {
-  check(shape.layers > 0, "layers must be above 0, is ", shape.layers);
-  check(shape.kv_heads > 0, "kv_heads must be above 0, is ", shape.kv_heads);
-  check(shape.head_dim_qk > 0, "head_dim_qk must be above 0, is ", shape.head_dim_qk);
-  check(shape.head_dim_v > 0, "head_dim_v must be above 0, is ", shape.head_dim_v);
+const PoolShape& checked(const PoolShape& shape) {
   check(shape.page_size > 0, "page_size must be above 0, is ", shape.page_size);
-  check(!is_8_bit(shape.type), "pages of ", name_of(shape.type), " are not supported yet");
-  check(shape.pages > 0 && shape.pages <= std::numeric_limits<std::int32_t>::max(),
-        "pages must be 1 to 2147483647, is ", shape.pages);
-}
-
-/// pages * kv_heads * page_size * dim elements of K or V of a layer, in bytes, rounded up so that
-/// what follows is aligned.
-std::int64_t region_bytes(const PoolShape& shape, int dim) {
-  std::int64_t bytes = size_of(shape.type);
-  for (const std::int64_t factor : {shape.pages, std::int64_t{shape.kv_heads},
-                                    std::int64_t{shape.page_size}, std::int64_t{dim}}) {
-    check(!__builtin_mul_overflow(bytes, factor, &bytes), "a pool of ", shape.pages,
-          " pages is larger than memory can be");
-  }
-  check(bytes <= std::numeric_limits<std::int64_t>::max() / 4 / shape.layers, "a pool of ",
-        shape.pages, " pages is larger than memory can be");
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const std::int64_t token = kv_bytes_per_token(shape.group);
+  std::int64_t bytes = 0;
+  check(!__builtin_mul_overflow(token, shape.page_size, &bytes) &&
+            !__builtin_mul_overflow(bytes, shape.pages, &bytes) &&
+            bytes <= std::numeric_limits<std::int64_t>::max() / 2,
+        "a pool of ", shape.pages, " pages is larger than memory can be");
+  return shape;
 }
 
 }  // namespace
 
-PagePool::PagePool(const PoolShape& shape) : shape_(shape) {
-  check_shape(shape);
-  k_bytes_ = region_bytes(shape, shape.head_dim_qk);
-  layer_bytes_ = k_bytes_ + region_bytes(shape, shape.head_dim_v);
-  memory_ = allocate_aligned(bytes());
-  taken_.resize(static_cast<std::size_t>(shape.pages));
-  free_.reserve(taken_.size());
-  for (std::int64_t page = shape.pages; page-- > 0;) {
-    free_.push_back(static_cast<std::int32_t>(page));
-  }
+PagePool::PagePool(const PoolShape& shape, const DeviceMemory& memory)
+    : shape_(checked(shape)), memory_(&memory), refs_(shape.pages) {
+  const AttentionShape& attention = shape_.group.shape;
+  const bool has_v = !attention.v_is_k_prefix;
+  const bool has_scales = attention.kv_type == DType::i8;
+  k_ = add_part(attention.kv_type, attention.head_dim_qk);
+  if (has_v) v_ = add_part(attention.kv_type, attention.head_dim_v);
+  if (has_scales) k_scale_ = add_part(DType::f32, 1);
+  if (has_scales && has_v) v_scale_ = add_part(DType::f32, 1);
+  page_bytes_ = kv_bytes_per_token(shape_.group) * shape_.page_size;
+  data_ = memory.allocate(layer_bytes_ * shape_.group.layers);
 }
 
-void PagePool::take(std::int64_t count, std::vector<std::int32_t>& pages) {
-  if (count > free_pages()) {
-    throw Error(ErrorCode::not_possible, concat("out of KV pages: ", count, " needed, ",
-                                                free_pages(), " free of ", shape_.pages));
-  }
-  pages.reserve(pages.size() + static_cast<std::size_t>(count));
-  for (; count > 0; --count) {
-    pages.push_back(free_.back());
-    taken_[static_cast<std::size_t>(free_.back())] = true;
-    free_.pop_back();
-  }
+PagePool::Part PagePool::add_part(DType type, int dim) {
+  const std::int64_t page_bytes =
+      std::int64_t{shape_.group.shape.kv_heads} * shape_.page_size * dim * size_of(type);
+  const Part part{type, dim, layer_bytes_, page_bytes};
+  layer_bytes_ += (page_bytes * shape_.pages + kAlignment - 1) / kAlignment * kAlignment;
+  return part;
 }
 
-void PagePool::give_back(const std::vector<std::int32_t>& pages) {
-  std::vector<bool> taken = taken_;  // a copy: a bad list must change nothing
-  for (const std::int32_t page : pages) {
-    check(page >= 0 && page < shape_.pages, "page ", page, " is outside of the pool's ",
-          shape_.pages);
-    check(taken[static_cast<std::size_t>(page)], "page ", page, " is free already");
-    taken[static_cast<std::size_t>(page)] = false;
-  }
-  taken_.swap(taken);
-  free_.insert(free_.end(), pages.begin(), pages.end());
+MutableTensorView PagePool::view(const Part& part, int layer, bool has_dim) const {
+  if (part.dim == 0) return {};
+  std::byte* data = data_.get() + layer * layer_bytes_ + part.offset;
+  const std::int64_t heads = shape_.group.shape.kv_heads;
+  const Device device = memory_->device();
+  return has_dim ? dense(data, part.type, {shape_.pages, heads, shape_.page_size, part.dim}, device)
+                 : dense(data, part.type, {shape_.pages, heads, shape_.page_size}, device);
 }
 
-MutableKvView PagePool::mutable_layer(int index) const {
-  check(index >= 0 && index < shape_.layers, "layer ", index, " of ", shape_.layers);
-  const auto view = [&](std::byte* data, int dim) {
-    return dense(static_cast<void*>(data), shape_.type,
-                 {shape_.pages, shape_.kv_heads, shape_.page_size, dim});
-  };
-  MutableKvView views;
-  views.k = view(k(index), shape_.head_dim_qk);
-  views.v = view(v(index), shape_.head_dim_v);
-  return views;
+MutableKvView PagePool::layer(int index) const {
+  check(index >= 0 && index < shape_.group.layers, "layer ", index, " of a group of ",
+        shape_.group.layers);
+  return {.k = view(k_, index, true),
+          .v = view(v_, index, true),
+          .k_scale = view(k_scale_, index, false),
+          .v_scale = view(v_scale_, index, false)};
+}
+
+void PagePool::copy_page(std::int32_t to, std::int32_t from, void* stream) const {
+  for (const Part& part : {k_, v_, k_scale_, v_scale_}) {
+    if (part.dim == 0) continue;
+    std::byte* first = data_.get() + part.offset;
+    memory_->copy_rows(first + to * part.page_bytes, first + from * part.page_bytes,
+                       part.page_bytes, layer_bytes_, shape_.group.layers, stream);
+  }
 }
 
 }  // namespace headwise

@@ -1,60 +1,65 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <memory>
 
-#include "core/aligned_memory.h"
 #include "headwise/append_kv.h"
+#include "headwise/device_memory.h"
+#include "headwise/kv_memory.h"
+#include "kv/page_refs.h"
 
 namespace headwise {
 
-/// What one layer group keeps: one page id stands for `page_size` tokens of every layer.
+/// What a pool holds: one page id stands for `page_size` tokens of every layer of the group.
 struct PoolShape {
-  int layers = 0;
-  int kv_heads = 0;
-  int head_dim_qk = 0;      ///< elements of a key
-  int head_dim_v = 0;       ///< elements of a value
-  DType type = DType::f32;  ///< of K and V as stored: f32, f16 or bf16
-  int page_size = 0;        ///< tokens
-  std::int64_t pages = 0;   ///< in all
+  LayerGroup group;
+  int page_size = 16;  ///< tokens
+  std::int64_t pages = 0;
 };
 
-/// Pages of K and V for one layer group, on the CPU: a layer's K is [pages, kv_heads, page_size,
-/// head_dim_qk], its V the same with head_dim_v. Owns the memory, all of it from the start; pages
-/// are handed out and taken back by number. Not for several threads at once.
+/// The pages of one layer group on one device. A layer's K is [pages, kv_heads, page_size,
+/// head_dim_qk], its V the same with head_dim_v (none for absorbed MLA), an int8 layer's scales are
+/// [pages, kv_heads, page_size]; layers lie one behind the other. Owns the memory, all of it from
+/// the start.
 class PagePool {
  public:
   /// Throws Error(invalid_input) that names a field out of range, Error(not_possible) where memory
-  /// is too small.
-  explicit PagePool(const PoolShape& shape);
+  /// is too small. `memory` must outlive it.
+  PagePool(const PoolShape& shape, const DeviceMemory& memory);
 
   const PoolShape& shape() const { return shape_; }
-  std::int64_t bytes() const { return layer_bytes_ * shape_.layers; }  ///< held, exactly
-  std::int64_t free_pages() const { return static_cast<std::int64_t>(free_.size()); }
+  PageRefs& refs() { return refs_; }
+  const PageRefs& refs() const { return refs_; }
 
-  /// Appends `count` page numbers to `pages`. Throws Error(not_possible), with what is needed and
-  /// what is free, where they are too few; nothing has changed then.
-  void take(std::int64_t count, std::vector<std::int32_t>& pages);
-  /// Takes back pages that take() gave. Throws Error(invalid_input) where one is free or outside;
-  /// nothing has changed then.
-  void give_back(const std::vector<std::int32_t>& pages);
+  std::int64_t page_bytes() const { return page_bytes_; }            ///< of all layers
+  std::int64_t bytes() const { return page_bytes_ * shape_.pages; }  ///< of all pages
 
-  /// A layer's K and V, for Backend::bind. Throws Error(invalid_input) where there is no such
-  /// layer.
-  KvView layer(int index) const { return mutable_layer(index); }
-  /// The same to write to, which the pool allows as a const one: its pages are their holders'.
-  MutableKvView mutable_layer(int index) const;
+  /// A layer's K and V to write to, which the pool allows as a const one: its pages are their
+  /// holders'. Throws Error(invalid_input) where there is no such layer.
+  MutableKvView layer(int index) const;
 
-  std::byte* k(int index) const { return memory_.get() + index * layer_bytes_; }
-  std::byte* v(int index) const { return k(index) + k_bytes_; }
+  /// Copies all that a page holds, in every layer. Both numbers are the pool's.
+  void copy_page(std::int32_t to, std::int32_t from, void* stream) const;
 
  private:
+  /// K, V, or their scales, of a layer: where it begins in the layer, and what it has of a page.
+  struct Part {
+    DType type = DType::f32;
+    int dim = 0;              ///< elements a token and KV head; 0: the part is absent
+    std::int64_t offset = 0;  ///< bytes
+    std::int64_t page_bytes = 0;
+  };
+
+  Part add_part(DType type, int dim);
+  MutableTensorView view(const Part& part, int layer, bool has_dim) const;
+
   PoolShape shape_;
-  std::int64_t k_bytes_ = 0;      // of one layer
-  std::int64_t layer_bytes_ = 0;  // K, then V
-  AlignedBytes memory_;
-  std::vector<std::int32_t> free_;  // the next one to hand out is the last
-  std::vector<bool> taken_;         // by page
+  const DeviceMemory* memory_;
+  Part k_, v_, k_scale_, v_scale_;
+  std::int64_t page_bytes_ = 0;
+  std::int64_t layer_bytes_ = 0;  // rounded up, so that every part is aligned
+  PageRefs refs_;
+  std::shared_ptr<std::byte> data_;
 };
 
 }  // namespace headwise

@@ -1,6 +1,7 @@
 // One query over two packed keys through the installed C++ API: with equal logits, out is the mean
 // of V.
 
+#include <headwise/kv_cache.h>
 #include <headwise/registry.h>
 #include <headwise/version.h>
 
@@ -10,6 +11,21 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+
+namespace {
+
+/// A sequence of a cache grows by a page.
+bool cache_works(const headwise::AttentionShape& shape) {
+  headwise::KvCacheOptions options;
+  options.groups = {{.group = {.shape = shape, .layers = 1}, .pages = 4}};
+  options.max_tokens = 64;
+  headwise::KvCache cache(options);
+  const headwise::KvRequest request{.sequence = cache.create(), .new_tokens = 3};
+  cache.begin({&request, 1}).commit();
+  return cache.length(request.sequence) == 3 && cache.usage(0).used == 16 * 2 * 2 * 4;
+}
+
+}  // namespace
 
 int main() {
   using namespace headwise;
@@ -54,5 +70,5 @@ int main() {
   std::printf("C++: %s -> %g %g\n", to_string(*plan).c_str(), static_cast<double>(out[0]),
               static_cast<double>(out[1]));
   const bool right = std::fabs(out[0] - 2.0F) < 1e-5F && std::fabs(out[1] - 20.0F) < 1e-4F;
-  return right && !version().empty() ? EXIT_SUCCESS : EXIT_FAILURE;
+  return right && cache_works(shape) && !version().empty() ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -13,13 +13,13 @@
 namespace headwise {
 namespace {
 
-PagePool pool_for(const LlamaConfig& config, int page_size, std::int64_t pages) {
-  return PagePool({.layers = config.layers,
-                   .kv_heads = config.kv_heads,
-                   .head_dim_qk = config.head_dim,
-                   .head_dim_v = config.head_dim,
-                   .page_size = page_size,
-                   .pages = pages});
+KvCacheOptions cache_for(const LlamaConfig& config, int page_size, std::int64_t pages) {
+  KvCacheOptions options;
+  options.groups = {
+      {.group = {.shape = attention_shape(config), .layers = config.layers}, .pages = pages}};
+  options.page_size = page_size;
+  options.max_tokens = 40;
+  return options;
 }
 
 AttentionOptions options_for(std::int32_t max_tokens, std::string backend = "") {
@@ -49,9 +49,9 @@ class TinyLlama : public testing::TestWithParam<Cut> {};
 TEST_P(TinyLlama, EqualsLoopsInDoubleHoweverItIsCut) {
   const LlamaWeights weights = random_llama(tiny_config(GetParam().tied), 7);
   const std::vector<TokenId> tokens = some_tokens(23);
-  PagePool pool = pool_for(weights.config, GetParam().page_size, 40);
-  KvSequence sequence(pool);
-  Transformer transformer(weights, pool, options_for(23));
+  KvCache cache(cache_for(weights.config, GetParam().page_size, 40));
+  const SequenceId sequence = cache.create();
+  Transformer transformer(weights, cache, options_for(23));
   std::size_t done = 0;
   for (const int step : GetParam().steps) {
     const auto part = std::span(tokens).subspan(done, std::size_t(step));
@@ -59,7 +59,7 @@ TEST_P(TinyLlama, EqualsLoopsInDoubleHoweverItIsCut) {
     done += part.size();
     expect_near(logits, logits_in_double(weights, std::span(tokens).first(done)));
   }
-  EXPECT_EQ(sequence.length(), 23);
+  EXPECT_EQ(cache.length(sequence), 23);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuts, TinyLlama,
@@ -69,9 +69,9 @@ INSTANTIATE_TEST_SUITE_P(Cuts, TinyLlama,
 
 TEST(Transformer, AFailedStepLeavesTheSequenceAsItWas) {
   const LlamaWeights weights = random_llama(tiny_config(), 7);
-  PagePool pool = pool_for(weights.config, 4, 2);
-  KvSequence sequence(pool);
-  Transformer transformer(weights, pool, options_for(8));
+  KvCache cache(cache_for(weights.config, 4, 2));
+  const SequenceId sequence = cache.create();
+  Transformer transformer(weights, cache, options_for(8));
   const std::vector<TokenId> tokens = some_tokens(12);
   const auto part = [&](int first, int count) { return std::span(tokens).subspan(first, count); };
   transformer.forward(part(0, 3), sequence);
@@ -81,19 +81,19 @@ TEST(Transformer, AFailedStepLeavesTheSequenceAsItWas) {
   EXPECT_THROW(transformer.forward({}, sequence), Error);
   EXPECT_THROW(transformer.forward(part(0, 9), sequence), Error);  // more than a step takes
   EXPECT_THROW(transformer.forward(part(3, 6), sequence), Error);  // more than there are pages
-  EXPECT_EQ(sequence.length(), 3);
+  EXPECT_EQ(cache.length(sequence), 3);
   expect_near(transformer.forward(part(3, 5), sequence), logits_in_double(weights, part(0, 8)));
 }
 
-TEST(Transformer, RefusesAPoolOfAnotherModel) {
+TEST(Transformer, RefusesACacheOfAnotherModel) {
   const LlamaWeights weights = random_llama(tiny_config(), 7);
   LlamaConfig other = weights.config;
   other.layers = 3;
-  PagePool pool = pool_for(other, 4, 2);
-  EXPECT_THROW(Transformer(weights, pool, options_for(8)), Error);
-  PagePool good = pool_for(weights.config, 4, 2);
-  PagePool another = pool_for(weights.config, 4, 2);
-  KvSequence sequence(another);
+  KvCache cache(cache_for(other, 4, 2));
+  EXPECT_THROW(Transformer(weights, cache, options_for(8)), Error);
+  KvCache good(cache_for(weights.config, 4, 2));
+  KvCache another(cache_for(weights.config, 4, 2));
+  const SequenceId sequence = another.create();
   Transformer transformer(weights, good, options_for(8));
   EXPECT_THROW(transformer.forward(some_tokens(1), sequence), Error);
 }
@@ -102,9 +102,9 @@ TEST(Transformer, SaysOnceAPhaseWhichBackendRuns) {
   std::vector<std::string> lines;
   set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); });
   const LlamaWeights weights = random_llama(tiny_config(), 7);
-  PagePool pool = pool_for(weights.config, 4, 10);
-  KvSequence sequence(pool);
-  Transformer transformer(weights, pool, options_for(8, "reference"));
+  KvCache cache(cache_for(weights.config, 4, 10));
+  const SequenceId sequence = cache.create();
+  Transformer transformer(weights, cache, options_for(8, "reference"));
   const std::vector<TokenId> tokens = some_tokens(8);
   for (const int count : {8, 8, 1, 1}) {
     transformer.forward(std::span(tokens).first(std::size_t(count)), sequence);
@@ -120,9 +120,9 @@ TEST(Transformer, SaysOnceAPhaseWhichBackendRuns) {
 
 TEST(Transformer, CheckComparesRowsOfEveryPhase) {
   const LlamaWeights weights = random_llama(tiny_config(), 7);
-  PagePool pool = pool_for(weights.config, 4, 10);
-  KvSequence sequence(pool);
-  Transformer transformer(weights, pool, options_for(8));
+  KvCache cache(cache_for(weights.config, 4, 10));
+  const SequenceId sequence = cache.create();
+  Transformer transformer(weights, cache, options_for(8));
   transformer.check_attention();
   const std::vector<TokenId> tokens = some_tokens(8);
   transformer.forward(tokens, sequence);

@@ -2,113 +2,170 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <set>
 
 #include "headwise/error.h"
-#include "kv/kv_sequence.h"
 
 namespace headwise {
 namespace {
 
-PoolShape small_shape() {
-  return {
-      .layers = 3, .kv_heads = 2, .head_dim_qk = 8, .head_dim_v = 4, .page_size = 16, .pages = 5};
+PoolShape shape_of(DType type, bool mla = false) {
+  PoolShape shape;
+  shape.group.shape = {.q_heads = 2,
+                       .kv_heads = mla ? 1 : 2,
+                       .head_dim_qk = 8,
+                       .head_dim_v = 4,
+                       .kv_type = type,
+                       .v_is_k_prefix = mla};
+  shape.group.layers = 3;
+  shape.page_size = 16;
+  shape.pages = 5;
+  return shape;
 }
 
-TEST(PagePool, HoldsExactlyWhatItsShapeNeeds) {
-  const PagePool pool(small_shape());
-  EXPECT_EQ(pool.bytes(), 3 * 5 * 2 * 16 * (8 + 4) * 4);
-  EXPECT_EQ(pool.free_pages(), 5);
+TEST(PageRefs, CountWhoHoldsAPage) {
+  PageRefs refs(3);
+  const std::int32_t page = refs.take();
+  EXPECT_TRUE(refs.is_private(page));
+  refs.retain(page);
+  EXPECT_FALSE(refs.is_private(page));
+  EXPECT_EQ(refs.shared(), 1);
+  refs.release(page);
+  refs.cache(page);
+  EXPECT_FALSE(refs.is_private(page));  // though one sequence alone has it
+  EXPECT_EQ(refs.shared(), 0);
+  refs.release(page);
+  EXPECT_EQ(refs.used(), 0);
+  EXPECT_EQ(refs.cached(), 1);
+  EXPECT_EQ(refs.free(), 2);
+  refs.retain(page);  // found again
+  EXPECT_EQ(refs.cached(), 0);
+  EXPECT_EQ(refs.used(), 1);
+  refs.uncache(page);
+  EXPECT_TRUE(refs.is_private(page));
+  refs.release(page);
+  EXPECT_EQ(refs.free(), 3);
 }
 
-TEST(PagePool, LayersLieApartAndAligned) {
-  const PagePool pool(small_shape());
-  std::set<const void*> starts;
-  for (int layer = 0; layer < 3; ++layer) {
-    const KvView view = pool.layer(layer);
-    EXPECT_EQ(view.k.sizes, (std::array<std::int64_t, 4>{5, 2, 16, 8}));
-    EXPECT_EQ(view.v.sizes, (std::array<std::int64_t, 4>{5, 2, 16, 4}));
-    for (const void* start : {view.k.data, view.v.data}) {
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(start) % 64, 0U);
-      starts.insert(start);
-    }
-  }
-  EXPECT_EQ(starts.size(), 6U);
-  EXPECT_THROW(pool.layer(3), Error);
-  EXPECT_THROW(pool.layer(-1), Error);
-}
-
-TEST(PagePool, TooFewPagesIsAnErrorThatChangesNothing) {
-  PagePool pool(small_shape());
-  std::vector<std::int32_t> pages;
-  pool.take(3, pages);
+TEST(PageRefs, HandOutEveryPageOnce) {
+  PageRefs refs(100);
+  std::set<std::int32_t> pages;
+  for (int i = 0; i < 100; ++i) pages.insert(refs.take());
+  EXPECT_EQ(pages.size(), 100U);
+  EXPECT_EQ(*pages.begin(), 0);
+  EXPECT_EQ(*pages.rbegin(), 99);
   try {
-    pool.take(4, pages);
+    refs.take();
     FAIL() << "took more than there are";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::not_possible);
-    EXPECT_STREQ(error.what(), "out of KV pages: 4 needed, 2 free of 5");
+    EXPECT_STREQ(error.what(), "out of KV pages: none free of 100");
   }
-  EXPECT_EQ(pages.size(), 3U);
-  EXPECT_EQ(pool.free_pages(), 2);
 }
 
-TEST(PagePool, NoPageIsHeldTwice) {
-  PagePool pool(small_shape());
-  std::vector<std::int32_t> pages;
-  pool.take(5, pages);
-  EXPECT_EQ(std::set<std::int32_t>(pages.begin(), pages.end()).size(), 5U);
-  pool.give_back({pages[2]});
-  EXPECT_THROW(pool.give_back({pages[2]}), Error);
-  EXPECT_THROW(pool.give_back({pages[0], 5}), Error);
-  EXPECT_THROW(pool.give_back({pages[0], pages[0]}), Error);
-  EXPECT_EQ(pool.free_pages(), 1);
+TEST(PageRefs, RefuseWhatIsNotHeldAndChangeNothing) {
+  PageRefs refs(2);
+  const std::int32_t page = refs.take();
+  const std::int32_t other = 1 - page;
+  for (const std::int32_t foreign : {-1, 2, 1 << 30}) {
+    EXPECT_THROW(refs.retain(foreign), Error);
+    EXPECT_THROW(refs.release(foreign), Error);
+    EXPECT_THROW(refs.cache(foreign), Error);
+    EXPECT_THROW(refs.uncache(foreign), Error);
+  }
+  EXPECT_THROW(refs.retain(other), Error);  // free
+  EXPECT_THROW(refs.release(other), Error);
+  EXPECT_THROW(refs.cache(other), Error);
+  EXPECT_THROW(refs.uncache(page), Error);
+  refs.cache(page);
+  EXPECT_THROW(refs.cache(page), Error);
+  refs.release(page);
+  EXPECT_THROW(refs.release(page), Error);  // the cache's alone
+  EXPECT_EQ(refs.free(), 1);
+  EXPECT_EQ(refs.cached(), 1);
+  EXPECT_THROW(PageRefs(0), Error);
+  EXPECT_THROW(PageRefs(std::int64_t{1} << 31), Error);
+}
+
+TEST(PagePool, HoldsWhatTheFormulaSays) {
+  EXPECT_EQ(PagePool(shape_of(DType::f32), cpu_memory()).bytes(), 5 * 16 * 3 * 2 * (8 + 4) * 4);
+  EXPECT_EQ(PagePool(shape_of(DType::f8e4m3), cpu_memory()).bytes(), 5 * 16 * 3 * 2 * (8 + 4));
+  EXPECT_EQ(PagePool(shape_of(DType::i8), cpu_memory()).bytes(), 5 * 16 * 3 * 2 * (8 + 4 + 2 * 4));
+  EXPECT_EQ(PagePool(shape_of(DType::bf16, true), cpu_memory()).bytes(), 5 * 16 * 3 * 8 * 2);
+}
+
+TEST(PagePool, LayersLieApartAndAligned) {
+  for (const DType type : {DType::f32, DType::bf16, DType::f8e4m3, DType::i8}) {
+    const PagePool pool(shape_of(type), cpu_memory());
+    std::set<const void*> starts;
+    for (int layer = 0; layer < 3; ++layer) {
+      const KvView view = pool.layer(layer);
+      validate(pool.shape().group.shape, view, KvLayout::paged);
+      EXPECT_EQ(view.k.sizes, (std::array<std::int64_t, 4>{5, 2, 16, 8}));
+      EXPECT_EQ(view.v.sizes, (std::array<std::int64_t, 4>{5, 2, 16, 4}));
+      for (const TensorView& part : {view.k, view.v, view.k_scale, view.v_scale}) {
+        if (!part) continue;
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(part.data) % 64, 0U);
+        starts.insert(part.data);
+      }
+    }
+    EXPECT_EQ(starts.size(), type == DType::i8 ? 12U : 6U);
+    EXPECT_THROW(pool.layer(3), Error);
+    EXPECT_THROW(pool.layer(-1), Error);
+  }
+}
+
+/// Calls visit(first byte, bytes) of what a page has in each part of each layer.
+template <class Visit>
+void for_each_part(const PagePool& pool, std::int32_t page, const Visit& visit) {
+  for (int layer = 0; layer < pool.shape().group.layers; ++layer) {
+    const MutableKvView view = pool.layer(layer);
+    for (const MutableTensorView& part : {view.k, view.v, view.k_scale, view.v_scale}) {
+      if (!part) continue;
+      const std::int64_t bytes = part.strides[0] * size_of(part.dtype);
+      visit(static_cast<std::byte*>(part.data) + page * bytes, static_cast<std::size_t>(bytes));
+    }
+  }
+}
+
+TEST(PagePool, CopiesAPageInEveryLayerAndNothingElse) {
+  for (const bool mla : {false, true}) {
+    const PagePool pool(shape_of(DType::i8, mla), cpu_memory());
+    for (std::int32_t page = 0; page < 5; ++page) {
+      int part = 0;
+      for_each_part(pool, page, [&](std::byte* first, std::size_t bytes) {
+        std::memset(first, page * 16 + part++, bytes);
+      });
+    }
+    pool.copy_page(3, 1, nullptr);
+    for (std::int32_t page = 0; page < 5; ++page) {
+      int part = 0;
+      for_each_part(pool, page, [&](const std::byte* first, std::size_t bytes) {
+        const auto wanted = static_cast<std::byte>((page == 3 ? 1 : page) * 16 + part++);
+        for (std::size_t i = 0; i < bytes; ++i) ASSERT_EQ(first[i], wanted) << page << " " << part;
+      });
+    }
+  }
 }
 
 TEST(PagePool, RefusesShapesOutOfRange) {
   const auto broken = [](auto change) {
-    PoolShape shape = small_shape();
+    PoolShape shape = shape_of(DType::f32);
     change(shape);
-    EXPECT_THROW(PagePool{shape}, Error);
+    EXPECT_THROW(PagePool(shape, cpu_memory()), Error);
   };
-  broken([](PoolShape& s) { s.layers = 0; });
-  broken([](PoolShape& s) { s.kv_heads = -1; });
+  broken([](PoolShape& s) { s.group.layers = 0; });
+  broken([](PoolShape& s) { s.group.shape.kv_heads = -1; });
   broken([](PoolShape& s) { s.page_size = 0; });
   broken([](PoolShape& s) { s.pages = 0; });
+  broken([](PoolShape& s) { s.pages = -1; });
   broken([](PoolShape& s) { s.pages = std::int64_t{1} << 31; });
-  broken([](PoolShape& s) { s.type = DType::i8; });
   broken([](PoolShape& s) {  // the product wraps around
     s.pages = (std::int64_t{1} << 31) - 1;
     s.page_size = 1 << 30;
-    s.head_dim_qk = 1 << 20;
+    s.group.shape.head_dim_qk = 1 << 20;
   });
-}
-
-TEST(KvSequence, TakesPagesAsItGrowsAndGivesThemBack) {
-  PagePool pool(small_shape());
-  {
-    KvSequence sequence(pool);
-    sequence.reserve(16);
-    EXPECT_EQ(sequence.pages().size(), 1U);  // a full page needs no second
-    sequence.advance(16);
-    sequence.reserve(1);
-    EXPECT_EQ(sequence.pages().size(), 2U);
-    sequence.reserve(16);  // room is counted from the length, not added up
-    EXPECT_EQ(sequence.pages().size(), 2U);
-    EXPECT_EQ(sequence.length(), 16);
-    EXPECT_EQ(sequence.tables().columns, 2);
-  }
-  EXPECT_EQ(pool.free_pages(), 5);
-}
-
-TEST(KvSequence, RefusesWhatItHasNoRoomFor) {
-  PagePool pool(small_shape());
-  KvSequence sequence(pool);
-  EXPECT_THROW(sequence.advance(1), Error);
-  EXPECT_THROW(sequence.reserve(5 * 16 + 1), Error);
-  EXPECT_THROW(sequence.reserve(-1), Error);
-  EXPECT_THROW(sequence.reserve(std::int64_t{1} << 31), Error);
-  EXPECT_EQ(pool.free_pages(), 5);
 }
 
 }  // namespace

@@ -1,12 +1,20 @@
-# README.md stays true: its C++ compiles and runs, and its support table says what the backends say.
+# README.md and docs/kv-cache.md stay true: their C++ compiles and runs, and the support table says what the
+# backends say.
 
 set(readme ${PROJECT_SOURCE_DIR}/README.md)
-set(example ${CMAKE_CURRENT_BINARY_DIR}/readme_example.inc)
-add_custom_command(OUTPUT ${example}
-  COMMAND ${Python3_EXECUTABLE} ${here}/readme_example.py ${readme} ${example}
-  DEPENDS ${readme} ${here}/readme_example.py)
-headwise_test(readme_example_test SOURCES readme_example_test.cpp ${example} LINKS headwise)
-target_include_directories(readme_example_test PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
+
+# readme_example(name document): NAME_example_test.cpp among whose buffers the document's C++ stands.
+function(readme_example name document)
+  set(example ${CMAKE_CURRENT_BINARY_DIR}/${name}_example.inc)
+  add_custom_command(OUTPUT ${example}
+    COMMAND ${Python3_EXECUTABLE} ${here}/readme_example.py ${document} ${example}
+    DEPENDS ${document} ${here}/readme_example.py)
+  headwise_test(${name}_example_test SOURCES ${name}_example_test.cpp ${example} LINKS headwise)
+  target_include_directories(${name}_example_test PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
+endfunction()
+
+readme_example(readme ${readme})
+readme_example(cache ${PROJECT_SOURCE_DIR}/docs/kv-cache.md)
 
 add_executable(support_table support_table.cpp)
 target_link_libraries(support_table PRIVATE headwise headwise_options)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`readme_example.py README.md OUT` writes the README's one block of C++ to OUT."""
+"""`readme_example.py DOCUMENT.md OUT` writes the document's one block of C++ to OUT."""
 
 import pathlib
 import re
