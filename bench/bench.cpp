@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bench/cache_bench.h"
 #include "bench/contest.h"
 #include "bench/entry.h"
 #include "bench/gpu_timing.h"
@@ -201,6 +202,11 @@ BenchReport run_bench(const BenchOptions& options, const Registry& registry,
     options.progress(concat(i + 1, "/", jobs.size(), " ", to_string(jobs[i].workload)));
     done.push_back(run_job(jobs[i], peers, context));
   }
+  if (wants_cache(options) && !options.stop())
+    report.cache = bench_cache({.only = options.only,
+                                .measure_s = options.timing.measure_s / 2,
+                                .progress = options.progress,
+                                .stop = options.stop});
   fill_rows(done, report);
   report.claims = judge_claims(report.rows, report.probed());
   report.wrong = context.wrong;

@@ -45,6 +45,9 @@ struct BenchOptions {
   std::function<bool()> stop = [] { return false; };  ///< asked between calls
 };
 
+/// Whether the KV cache's bookkeeping is measured: Suite::cache, and with the goals of CPUs.
+bool wants_cache(const BenchOptions& options);
+
 /// Measures the device's limits, then each workload of each suite: every backend and peer is
 /// checked against `reference` (which the registry must have) and timed where it is right. One that
 /// cannot, or is wrong, has a row without a time and the reason in its note. Ends early, with the

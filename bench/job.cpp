@@ -1,8 +1,10 @@
 #include "bench/job.h"
 
+#include <algorithm>
 #include <regex>
 #include <set>
 
+#include "bench/cache_bench.h"
 #include "bench/claim_works.h"
 #include "core/check.h"
 #include "core/log.h"
@@ -36,12 +38,19 @@ void keep_wanted(const BenchOptions& options, std::vector<Work>& works) {
     return !work.topic || std::regex_search(std::string(name_of(*work.topic)), pattern);
   };
   std::erase_if(works, [&](const Work& work) { return !named(work); });
-  if (works.empty())
+  if (works.empty() && !(wants_cache(options) && has_cache_row(options.only)))
     throw Error(ErrorCode::unknown_name,
-                concat("no goal or claim has '", options.only, "' in its name"));
+                concat("no goal, claim or cache row has '", options.only, "' in its name"));
 }
 
 }  // namespace
+
+bool wants_cache(const BenchOptions& options) {
+  return std::any_of(options.suites.begin(), options.suites.end(), [&](Suite suite) {
+    return suite == Suite::cache || (suite == Suite::goals && options.goals.empty() &&
+                                     options.device.type == DeviceType::cpu);
+  });
+}
 
 Problem problem_of(const ShapeSpec& shape, const Workload& workload, Device device,
                    const PlanOptions& options) {

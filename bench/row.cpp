@@ -119,6 +119,16 @@ Json to_json(const Row& row) {
           {"note", text_or_null(row.note)}};
 }
 
+Json to_json(const CacheRow& row) {
+  return {{"name", row.name},
+          {"what", row.what},
+          {"tokens", row.tokens},
+          {"ns", row.ns},
+          {"ns_min", row.ns_min},
+          {"ns_max", row.ns_max},
+          {"goal", to_json(std::vector{row.judged()})}};
+}
+
 Json to_json(const BenchReport& report) {
   const bool gpu = report.device.gpu.has_value();
   Json rows = Json::array();
@@ -127,6 +137,7 @@ Json to_json(const BenchReport& report) {
                 {"limits", gpu ? gpu_limits_json(report) : to_json(report.limits)},
                 {"rows", rows}};
   for (const Claim& claim : report.claims) document["claims"].push_back(to_json(claim));
+  for (const CacheRow& row : report.cache) document["cache"].push_back(to_json(row));
   return document;
 }
 

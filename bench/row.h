@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/cache_bench.h"
 #include "bench/claims.h"
 #include "bench/goals.h"
 #include "bench/gpu_limits.h"
@@ -70,6 +71,7 @@ struct BenchReport {
   HardwareLimits best;   ///< of probes and peers: what `fraction` is of
   std::vector<Row> rows;
   std::vector<Claim> claims;
+  std::vector<CacheRow> cache;
   bool wrong = false;        ///< a row failed its check
   bool interrupted = false;  ///< rows are missing or short
   /// A row passed a physical peak, so the run's probes or clock were disturbed.
@@ -79,7 +81,7 @@ struct BenchReport {
 };
 
 nlohmann::ordered_json to_json(const Row& row);
-/// {"device": ..., "limits": {...}, "rows": [...]}, and "claims" where there are any.
+/// {"device": ..., "limits": {...}, "rows": [...]}, and "claims" and "cache" where there are any.
 nlohmann::ordered_json to_json(const BenchReport& report);
 
 }  // namespace headwise::bench

@@ -157,6 +157,22 @@ std::string format_goals(const std::vector<Row>& rows) {
   return grid.text();
 }
 
+std::string format_cache(const std::vector<CacheRow>& rows) {
+  Grid grid({{"cache", false},
+             {"tokens", true},
+             {"ns a token", true},
+             {"min", true},
+             {"max", true},
+             {"wanted", true},
+             {"met", false},
+             {"work", false}});
+  for (const CacheRow& row : rows)
+    grid.add({row.name, fmt::format("{}", row.tokens), number(row.ns, 2), number(row.ns_min, 2),
+              number(row.ns_max, 2), fmt::format("<= {:.0f}", row.at_most),
+              *row.judged().met() ? "yes" : "NO", row.what});
+  return grid.text();
+}
+
 std::string format_cell(const Claim::Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   const auto* value = std::get_if<double>(&cell);
@@ -196,8 +212,9 @@ std::string format_table(const BenchReport& report) {
       fmt::format("{}\n{}\n", format_device(report.device),
                   report.device.gpu ? format_gpu_limits(report) : format_limits(report.limits));
   for (const Claim& claim : report.claims) text += format_claim(claim);
+  if (!report.cache.empty()) text += fmt::format("\n{}", format_cache(report.cache));
   if (rows.empty()) return text;
-  if (!report.claims.empty()) text += '\n';
+  if (!report.claims.empty() || !report.cache.empty()) text += '\n';
   if (any_of(rows, [](const Row& row) { return row.peer; })) text += format_best(report.best);
   if (!differ(rows, &Row::shape)) text += fmt::format("shape: {}; ", rows.front().shape);
   text += differ(rows, &Row::protocol) ? "protocol: that of each row"

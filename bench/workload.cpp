@@ -10,8 +10,8 @@
 namespace headwise::bench {
 namespace {
 
-constexpr std::array<std::string_view, 7> kSuites{"prefill", "append", "decode", "mixed",
-                                                  "paged",   "claims", "goals"};
+constexpr std::array<std::string_view, 8> kSuites{"prefill", "append", "decode", "mixed",
+                                                  "paged",   "claims", "cache",  "goals"};
 constexpr std::int64_t kMixedChunk = 2048;
 
 std::int32_t length(std::int64_t tokens) {
@@ -66,7 +66,7 @@ Suite parse_suite(std::string_view name) {
   if (found == kSuites.end())
     throw Error(ErrorCode::unknown_name,
                 concat("unknown suite '", name,
-                       "'; there are prefill, append, decode, mixed, paged, claims, goals"));
+                       "'; there are prefill, append, decode, mixed, paged, claims, cache, goals"));
   return static_cast<Suite>(found - kSuites.begin());
 }
 
@@ -133,7 +133,7 @@ Workload requests_of(const Workload& workload, std::size_t first, std::size_t co
 }
 
 std::vector<Workload> make_workloads(Suite suite, const WorkloadOptions& options) {
-  if (suite == Suite::claims || suite == Suite::goals) return {};
+  if (suite == Suite::claims || suite == Suite::cache || suite == Suite::goals) return {};
   const bool listed = options.lens.kind == Lens::Kind::listed;
   const std::vector<std::int64_t> contexts =
       listed ? std::vector<std::int64_t>{0} : options.contexts;

@@ -20,6 +20,7 @@ enum class Suite : std::uint8_t {
   mixed,    ///< decodes as above, behind prompt chunks with q_len = kv_len = min(C, 2048)
   paged,    ///< decode, then prefill, over pages of several sizes beside contiguous keys
   claims,   ///< what is said of attention: claims.h
+  cache,    ///< what the KV cache's bookkeeping costs: cache_bench.h
   goals,    ///< the rows of goals.h
 };
 

@@ -40,6 +40,8 @@ constexpr const char* kHelp = R"(Suites, for a context of C tokens:
   claims    what is said of attention, checked here: scores in memory or not, workspace, group sizes,
             splits along the keys, page sizes, mixed steps, appends. Sizes are its own but for those of
             --shape, --contexts, --new and --batch that are given
+  cache     what the KV cache's bookkeeping costs a token on one core: long sequences, many sequences,
+            forks, prompts that are cached. Sizes are its own
   goals     the project's goals for the device: their own shapes and contexts, each beside what is
             wanted
 
@@ -63,7 +65,8 @@ one-long (one of C, the others of C/128); or a file with a context a line, in pl
 --batch.
 --shared-prefix N: the requests' first N tokens are the same, and lie in the same pages (whole ones); of
 append, decode and the decodes of mixed.
---only PATTERN: goals and claims whose name has this regular expression, such as "decode.*f8" or "memory".
+--only PATTERN: goals, claims and rows of cache whose name has this regular expression, such as
+"decode.*f8", "memory" or "cache fork".
 A goal's name is its suite, shape, context, new tokens, batch, lens and prefix: "append q32:kv8:d128
 32768 new 64".
 --protocol: sustained (calls back to back), burst (calls after rests), graph (replayed CUDA graphs, on
@@ -75,6 +78,7 @@ Examples:
   headwise bench mixed --batch 32 --contexts 2k --device cpu --threads 1 --save mixed.json
   headwise bench decode --contexts 33k --batch 64 --shared-prefix 32k
   headwise bench claims
+  headwise bench cache
   headwise bench goals --peers --only decode --save goals.json)";
 
 struct Flags {
@@ -110,18 +114,23 @@ void refuse_idle_options(const CLI::App& command, const bench::BenchOptions& opt
   };
   refuse("--new",
          std::none_of(suites.begin(), suites.end(), bench::takes_new_tokens) &&
-             only_of({Suite::prefill, Suite::decode, Suite::mixed, Suite::paged, Suite::goals}),
+             only_of({Suite::prefill, Suite::decode, Suite::mixed, Suite::paged, Suite::cache,
+                      Suite::goals}),
          "only the suites append and claims have new tokens to choose");
   refuse("--shared-prefix", std::none_of(suites.begin(), suites.end(), bench::takes_shared_prefix),
          "only requests of append, decode and mixed have cached tokens to share");
   refuse("--only",
          only_of({Suite::prefill, Suite::append, Suite::decode, Suite::mixed, Suite::paged}),
-         "it chooses among goals and claims");
-  refuse("--peers", only_of({Suite::claims}), "claims are about Headwise alone");
-  refuse("--lens", only_of({Suite::claims, Suite::goals}),
-         "the suites claims and goals have their own");
+         "it chooses among goals, claims and rows of cache");
+  refuse("--peers", only_of({Suite::claims, Suite::cache}),
+         "claims and the cache are about Headwise alone");
+  refuse("--lens", only_of({Suite::claims, Suite::cache, Suite::goals}),
+         "the suites claims, cache and goals have their own");
   for (const char* name : {"--shape", "--contexts", "--batch"})
-    refuse(name, only_of({Suite::goals}), "the suite goals has shapes and contexts of its own");
+    refuse(name, only_of({Suite::cache, Suite::goals}),
+           "the suites cache and goals have shapes and contexts of their own");
+  for (const char* name : {"--backend", "--protocol"})
+    refuse(name, only_of({Suite::cache}), "the cache's bookkeeping has neither");
   if (options.workload.lens.kind != bench::Lens::Kind::listed) return;
   for (const char* name : {"--contexts", "--batch"})
     if (command.count(name) > 0)
@@ -250,7 +259,7 @@ void judge(const bench::BenchReport& report) {
   const bool judged =
       std::any_of(report.claims.begin(), report.claims.end(),
                   [](const bench::Claim& claim) { return claim.holds.has_value(); });
-  if (!timed && !judged)
+  if (!timed && !judged && report.cache.empty())
     throw Error(ErrorCode::not_possible, "no backend could be timed: " + report.rows.front().note);
 }
 
@@ -274,7 +283,7 @@ void add_bench_command(CLI::App& app) {
       "bench", "Time attention, and say how near it comes to the machine's limits");
   command
       ->add_option("SUITE", flags->suites,
-                   "prefill, append, decode, mixed, paged, claims, goals: one or more")
+                   "prefill, append, decode, mixed, paged, claims, cache, goals: one or more")
       ->required();
   command->add_option("--shape", flags->shape, kShapeHelp)->capture_default_str();
   command->add_option("--backend", flags->backend, "run this backend alone");
@@ -290,7 +299,7 @@ void add_bench_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--shared-prefix", flags->shared_prefix,
                       "tokens that all requests begin with (see below)");
-  command->add_option("--only", flags->only, "a part of goals or claims (see below)");
+  command->add_option("--only", flags->only, "a part of goals, claims or cache (see below)");
   command->add_option("--threads", flags->threads, "CPU threads; all that there are if not given")
       ->check(CLI::PositiveNumber);
   command->add_option("--protocol", flags->protocol, "sustained, burst or graph (see below)");
