@@ -7,9 +7,11 @@ Prints killed or SURVIVED for each mutant (all, or those whose name contains a N
 2 where a fault cannot be planted or the tests fail without one.
 """
 import argparse, os, pathlib, shutil, subprocess, sys, tempfile, time
+from cache_mutants import CACHE
 from mutants import ALL
 
-TARGETS = ["headwise_cases", "behaviour_test", "conformance_test", "append_test"]
+ATTENTION_TARGETS = ["headwise_cases", "behaviour_test", "conformance_test", "append_test"]
+CACHE_TARGETS = ["kv_test", "kv_cache_test", "kv_failure_test", "kv_property_test", "kv_attention_test"]
 
 
 def fail(text):
@@ -41,17 +43,20 @@ class Tree:
         if status:
             fail(text)
 
-    def compile(self):
-        status, text = run(["ninja", "-C", self.build, "-j2", *TARGETS])
+    def compile(self, targets):
+        status, text = run(["ninja", "-C", self.build, "-j2", *targets])
         if status:
             fail(text[-4000:])
 
-    def killer(self):
+    def killer(self, targets):
         """The first test that fails, or nothing."""
         tests = self.build / "tests" / "conformance"
-        golden = [tests / "headwise-cases", self.root / "tests" / "golden"]
+        commands = [[tests / "headwise-cases", self.root / "tests" / "golden"],
+                    *([tests / name] for name in ATTENTION_TARGETS[1:])]
+        if targets is CACHE_TARGETS:
+            commands = [[self.build / "tests" / "kv" / name] for name in targets]
         env = {"OMP_WAIT_POLICY": "passive", "HEADWISE_CASES": str(self.cases)}
-        for command in (golden, [tests / "behaviour_test"], [tests / "conformance_test"], [tests / "append_test"]):
+        for command in commands:
             status, text = run(command, env)
             if status:
                 return command[0].name, text
@@ -83,20 +88,25 @@ def main():
     options = parse()
     work = options.work or pathlib.Path(tempfile.mkdtemp(prefix="mutants-"))
     tree = Tree(options.source, work, options.cases)
-    chosen = {n: e for n, e in ALL.items() if not options.names or any(part in n for part in options.names)}
+    every = ALL | CACHE
+    chosen = {n: e for n, e in every.items() if not options.names or any(part in n for part in options.names)}
     for edits in chosen.values():  # all patterns first: a stale one must not wait for its turn
         for path, text in tree.plant(edits).items():
             path.write_text(text)
-    tree.compile()
-    if found := tree.killer():
-        fail(f"{found[0]} fails without a fault:\n{found[1][-3000:]}")
+    for targets in (ATTENTION_TARGETS, CACHE_TARGETS):
+        if not any((name in CACHE) == (targets is CACHE_TARGETS) for name in chosen):
+            continue
+        tree.compile(targets)
+        if found := tree.killer(targets):
+            fail(f"{found[0]} fails without a fault:\n{found[1][-3000:]}")
     survivors = []
     for name, edits in chosen.items():
         start = time.time()
         before = tree.plant(edits)
+        targets = CACHE_TARGETS if name in CACHE else ATTENTION_TARGETS
         try:
-            tree.compile()
-            found = tree.killer()
+            tree.compile(targets)
+            found = tree.killer(targets)
         finally:  # a copy that is kept must be whole, whatever happened
             for path, text in before.items():
                 path.write_text(text)
