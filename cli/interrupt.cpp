@@ -12,6 +12,7 @@ void set_flag(int) { flag = 1; }
 }  // namespace
 
 void catch_interrupt() {
+  flag = 0;
   struct sigaction action {};
   action.sa_handler = set_flag;
   action.sa_flags = static_cast<int>(SA_RESETHAND);

@@ -2,8 +2,8 @@
 
 namespace headwise::cli {
 
-/// From now on the first Ctrl-C, and the first SIGTERM, only set a flag, for long work to end in
-/// order; the second one ends the program.
+/// Forgets an earlier interrupt. From now on the first Ctrl-C, and the first SIGTERM, only set a
+/// flag, for long work to end in order; the second one ends the program.
 void catch_interrupt();
 bool interrupted();
 

@@ -10,6 +10,7 @@
 
 #include "cli/backends_command.h"
 #include "cli/bench_command.h"
+#include "cli/chat_command.h"
 #include "cli/environment.h"
 #include "cli/exit_status.h"
 #include "cli/log_setup.h"
@@ -27,6 +28,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   headwise backends --shape q32:kv8:d128:f8
   headwise bench decode --contexts 4k,32k --batch 8
+  headwise chat model.gguf
   headwise COMMAND --help
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 not possible on this machine.)";
@@ -99,6 +101,7 @@ int run(int argc, char** argv) {
     add_backends_command(app);
     add_bench_command(app);
     add_run_command(app);
+    add_chat_command(app);
     warn_of_unknown_variables();
     check_command(app, argc, argv);
     return parse_and_run(app, argc, argv);

@@ -57,6 +57,8 @@ void AttentionCheck::compare_row(const StepBatch& step, int layer, std::int64_t 
   const AlignedBytes workspace = allocate_aligned(plan->workspace_bytes());
   RunArgs args;
   args.kv = binding.get();
+  args.k_scale = cache_->k_scale(0, layer);
+  args.v_scale = cache_->v_scale(0, layer);
   args.workspace = workspace.get();
   plan->run(args);
 

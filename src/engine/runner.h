@@ -2,13 +2,13 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/llama_weights.h"
+#include "engine/session.h"
+#include "model/chat_template.h"
 #include "model/gguf.h"
 #include "model/tokenizer.h"
 
@@ -22,49 +22,7 @@ struct GenerateOptions {
   std::string backend;         ///< forced, as for Registry::choose; "": the best one
   int threads = 0;             ///< CPU threads; 0: all that the process may run on
   bool check = false;          ///< compare sampled rows of attention with `reference`
-};
-
-/// What a caller wants to hear of while text is being generated. Any may be left out.
-struct GenerateEvents {
-  std::function<void(std::string_view)> text;  ///< each new piece, valid UTF-8
-  std::function<void(std::int64_t done, std::int64_t total)> prefill;  ///< prompt tokens
-  std::function<bool()> stop;  ///< asked between steps whether to end
-};
-
-enum class Finish {
-  end_token,  ///< the model ended its answer
-  max_new,    ///< as many tokens as were asked for
-  context,    ///< the model's context is full
-  stopped,    ///< GenerateEvents::stop
-};
-
-/// "end_token", "max_new", "context", "stopped".
-const char* name_of(Finish finish);
-
-struct CheckedRows {
-  std::int64_t rows = 0;
-  double worst_error = 0.0;  ///< |out - exact| / |exact|
-  double bound = 0.0;
-  bool passed() const { return worst_error <= bound; }
-};
-
-/// A generation's text and numbers. A rate or time that needs more steps than there were is absent.
-struct Generation {
-  std::vector<TokenId> prompt_tokens;
-  std::vector<TokenId> new_tokens;  ///< the end token not among them
-  std::string text;
-  Finish finish = Finish::max_new;
-
-  std::optional<double> ttft_ms;  ///< from the text of the prompt to the first token
-  std::optional<double> tpot_ms;  ///< mean time of each later token
-  std::optional<double> prefill_tok_s;
-  std::optional<double> decode_tok_s;
-  std::optional<double> attention_share_prefill;  ///< of the prefill steps' time, 0 to 1
-  std::optional<double> attention_share_decode;   ///< of the decode steps' time
-  std::int64_t kv_bytes = 0;                      ///< of the pages held for this text
-  std::int64_t peak_bytes = 0;                    ///< of the process, weights included
-  std::vector<std::string> backends;              ///< log lines, one a layer group and phase
-  std::optional<CheckedRows> check;
+  DType kv_type = DType::f32;  ///< of the cache
 };
 
 /// A model in memory, and greedy generation with it.
@@ -78,9 +36,17 @@ class Runner {
   /// The prompt's tokens. Throws Error where it is empty, or has no chat template and is not raw.
   std::vector<TokenId> encode(const GenerateOptions& options) const;
 
+  /// A conversation's tokens, the assistant's turn opened at its end. Throws Error where the model
+  /// has no chat template.
+  std::vector<TokenId> encode(std::span<const ChatMessage> conversation) const;
+
   /// Runs the prompt in chunks, then one step a token. Throws Error on bad options, with both
   /// numbers where the prompt is longer than the model's context, and as Registry::choose does.
   Generation generate(const GenerateOptions& options, const GenerateEvents& events = {}) const;
+
+  /// For several texts over one cache, which is as long as the model's context. Of the options
+  /// prompt, raw and max_new do not count. The runner must outlive it.
+  Session session(const GenerateOptions& options) const;
 
  private:
   GgufFile file_;

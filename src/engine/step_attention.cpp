@@ -95,6 +95,8 @@ void StepAttention::run(int layer) {
   const Timed timed(seconds_);
   RunArgs args;
   args.kv = (*current_->bindings)[static_cast<std::size_t>(layer)].get();
+  args.k_scale = cache_->k_scale(0, layer);
+  args.v_scale = cache_->v_scale(0, layer);
   args.workspace = workspace_.get();
   current_->plan->run(args);
 }

@@ -127,6 +127,7 @@ void Transformer::attend(const Activations& a, const StepBatch& step, KvStep& ca
   linear(a.normed, weights.qkv.view(), a.qkv);
   rope(a.q, rope_);
   rope(a.k, rope_);
+  if (calibration_ != nullptr) calibration_->observe(layer, a.k, a.v);
   cache_step.append_kv(attention_.backend(), 0, layer, a.k, a.v);
   attention_.run(layer);
   if (check_) check_->compare(step, layer);
@@ -141,10 +142,11 @@ void Transformer::feed_forward(const Activations& a, int layer) {
   linear(a.gate, weights.down.view(), a.residual, Into::add);
 }
 
-std::span<const float> Transformer::forward(std::span<const TokenId> tokens, SequenceId sequence) {
+std::span<const float> Transformer::forward(std::span<const TokenId> tokens, SequenceId sequence,
+                                            std::span<const TokenId> told) {
   check_step(tokens);
   const auto count = static_cast<std::int32_t>(tokens.size());
-  const KvRequest request{.sequence = sequence, .new_tokens = count};
+  const KvRequest request{.sequence = sequence, .new_tokens = count, .tokens = told};
   KvStep cache_step = cache_->begin({&request, 1});
   const Activations a = activations(count);
 

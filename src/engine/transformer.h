@@ -9,6 +9,7 @@
 #include "engine/llama_weights.h"
 #include "engine/step_attention.h"
 #include "headwise/kv_cache.h"
+#include "headwise/kv_calibration.h"
 #include "model/tokenizer.h"
 #include "ops/rope.h"
 
@@ -26,11 +27,16 @@ class Transformer {
   /// options.max_tokens bounds a step and sizes the buffers. Throws Error(invalid_input).
   Transformer(const LlamaWeights& weights, KvCache& cache, const AttentionOptions& options);
 
-  /// Runs `tokens`, which follow what the sequence holds, and appends them to it. Returns the
-  /// logits, [vocab], of the token after the last one; valid until the next call. Throws Error
-  /// where a token is outside of the vocabulary, there are none or too many, or pages run out;
-  /// the sequence's length has not changed then.
-  std::span<const float> forward(std::span<const TokenId> tokens, SequenceId sequence);
+  /// Runs `tokens`, which follow what the sequence holds, and appends them to it. `told`: all of
+  /// the sequence's tokens, these included, so that the cache may find them again; it may be empty.
+  /// Returns the logits, [vocab], of the token after the last one; valid until the next call.
+  /// Throws Error where a token is outside of the vocabulary, there are none or too many, or pages
+  /// run out; the sequence's length has not changed then.
+  std::span<const float> forward(std::span<const TokenId> tokens, SequenceId sequence,
+                                 std::span<const TokenId> told = {});
+
+  /// From here on, K and V of every layer are shown to `calibration`, which must outlive it.
+  void observe(KvCalibration* calibration) { calibration_ = calibration; }
 
   /// From here on, sampled rows of every step's attention are compared with `reference`.
   void check_attention();
@@ -64,6 +70,7 @@ class Transformer {
   std::int32_t max_tokens_;
   StepAttention attention_;
   std::unique_ptr<AttentionCheck> check_;
+  KvCalibration* calibration_ = nullptr;
   RopeTable rope_;
   std::vector<float> residual_, normed_, qkv_, attended_, gate_up_;  // [max_tokens, ...]
   std::vector<float> logits_;                                        // [vocab]

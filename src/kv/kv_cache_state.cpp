@@ -107,12 +107,6 @@ void KvCacheState::check_layer(int group, int layer) const {
   check(layer >= 0 && layer < layers, "layer ", layer, " of a group of ", layers);
 }
 
-Sequence& KvCacheState::at_rest(SequenceId id) {
-  Sequence& sequence = sequences.at(id);
-  check(!sequence.in_step, "sequence ", id.serial, " is in an open step");
-  return sequence;
-}
-
 void KvCacheState::make_room(std::span<const std::int64_t> needed) {
   for (int group = 0; group < groups(); ++group) {
     const PageRefs& refs = pool(group).refs();

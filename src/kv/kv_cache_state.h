@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/check.h"
 #include "headwise/kv_cache.h"
 #include "kv/fp8_scales.h"
 #include "kv/key_bounds.h"
@@ -29,7 +30,11 @@ class KvCacheState {
   void check_layer(int group, int layer) const;
 
   /// A sequence that is in no open step. Throws Error(invalid_input) as at() does, too.
-  Sequence& at_rest(SequenceId id);
+  Sequence& at_rest(SequenceId id) {
+    Sequence& sequence = sequences.at(id);
+    check(!sequence.in_step, "sequence ", id.serial, " is in an open step");
+    return sequence;
+  }
 
   /// Tokens that a window reaches back; -1: all.
   std::int64_t window_left(int group) const { return pool(group).shape().group.shape.window_left; }

@@ -9,6 +9,7 @@
 
 #include "tests/cli/run_program.h"
 #include "tests/engine/tiny_llama.h"
+#include "tests/model/model_file.h"
 
 namespace headwise::cli {
 namespace {
@@ -96,6 +97,90 @@ TEST_F(RunCommand, MistakesAreOneLineEach) {
     EXPECT_NE(outcome.err.find(mistake.words), std::string::npos)
         << mistake.words << ": " << outcome.err;
   }
+}
+
+TEST_F(RunCommand, TurnsShareOneCache) {
+  write("turns.json", R"({"document": "prompt.txt", "turns": ["def", "deg"]})");
+  write("talk.json", R"({"turns": ["ab", "cd", "ef"]})");
+  for (const auto& [file, turns] : {std::pair("turns.json", 2U), std::pair("talk.json", 3U)}) {
+    const Outcome outcome = run_program({"run", path("tiny.gguf"), "--raw", "--turns", path(file),
+                                         "--max-new", "3", "--kv-type", "bf16", "--json"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const auto document = nlohmann::json::parse(outcome.out);
+    ASSERT_EQ(document["turns"].size(), turns);
+    for (const auto& turn : document["turns"])
+      for (const char* field : {"ttft_ms", "tpot_ms", "reused_tokens", "text", "finish"})
+        EXPECT_TRUE(turn.contains(field)) << field;
+    EXPECT_EQ(document["text"], document["turns"][0]["text"]);
+  }
+  const Outcome text = run_program(
+      {"run", path("tiny.gguf"), "--raw", "--turns", path("talk.json"), "--max-new", "3"});
+  EXPECT_EQ(text.status, 0) << text.err;
+  for (const char* line : {"> ab\n", "> cd\n", "> ef\n", "tokens reused; first token after"})
+    EXPECT_NE(text.out.find(line), std::string::npos) << line << text.out;
+}
+
+TEST_F(RunCommand, BadTurnsAreOneLineEach) {
+  const std::pair<const char*, const char*> files[] = {
+      {"{", "turns.json"},
+      {"[]", "turns"},
+      {R"({"turns": []})", "turns"},
+      {R"({"turns": "abc"})", "turns"},
+      {R"({"turns": ["abc", 5]})", "turn 2"},
+      {R"({"turns": [""]})", "turn 1"},
+      {R"({"turns": ["abc"], "documents": "prompt.txt"})", "documents"},
+      {R"({"turns": ["abc"], "document": 5})", "document"},
+      {R"({"turns": ["abc"], "document": "none.txt"})", "none.txt"},
+      {R"({"turns": ["abc"], "document": "empty.txt"})", "empty.txt"},
+  };
+  for (const auto& [text, words] : files) {
+    write("turns.json", text);
+    const Outcome outcome =
+        run_program({"run", path("tiny.gguf"), "--raw", "--turns", path("turns.json")});
+    EXPECT_EQ(outcome.status, 1) << text;
+    EXPECT_EQ(outcome.out, "") << text;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_NE(outcome.err.find(words), std::string::npos) << text << ": " << outcome.err;
+  }
+}
+
+TEST_F(RunCommand, KvTypesAreThoseOfTheCache) {
+  for (const char* type : {"f32", "f16", "bf16", "f8", "f8e4m3", "i8"}) {
+    const Outcome outcome = run_program({"run", path("tiny.gguf"), "--raw", "--prompt", "abcabc",
+                                         "--max-new", "4", "--kv-type", type, "--check", "--json"});
+    ASSERT_EQ(outcome.status, 0) << type << outcome.err;
+    EXPECT_EQ(nlohmann::json::parse(outcome.out).contains("kv_saturated"),
+              type[1] == '8' && type[0] == 'f')
+        << type;
+  }
+  const Outcome wrong =
+      run_program({"run", path("tiny.gguf"), "--raw", "--prompt", "abc", "--kv-type", "q4"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.err.find("f8e4m3"), std::string::npos) << wrong.err;
+}
+
+TEST_F(RunCommand, ChatNeedsATemplate) {
+  write("lines.txt", "abc\n");
+  const Outcome outcome =
+      run_program({"chat", path("tiny.gguf")}, {.stdin_path = path("lines.txt")});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("chat template"), std::string::npos) << outcome.err;
+  EXPECT_EQ(run_program({"chat", path("tiny.gguf")}).status, 0);  // nothing was said
+  EXPECT_EQ(run_program({"chat", path("none.gguf")}).status, 1);
+}
+
+TEST_F(RunCommand, ChatKeepsItsCache) {
+  HEADWISE_MODEL_FILE_OR_SKIP(path);
+  write("lines.txt", "What is the capital of France?\nAnd of Italy?\n");
+  const Outcome outcome = run_program({"chat", path.string(), "--max-new", "16"},
+                                      {.stdin_path = this->path("lines.txt")});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("Paris"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("Rome"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.err.find("[0 of "), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("[0 of ", outcome.err.find("[0 of ") + 1), std::string::npos)
+      << outcome.err;
 }
 
 TEST_F(RunCommand, AFullDiskIsAFailure) {

@@ -28,7 +28,7 @@ struct Pipe {
 /// In the child: never returns.
 [[noreturn]] void become_program(std::vector<std::string> arguments, const ProgramOptions& options,
                                  const Pipe& out, const Pipe& err) {
-  dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+  dup2(open(options.stdin_path.c_str(), O_RDONLY), STDIN_FILENO);
   dup2(err.write, STDERR_FILENO);
   const int target =
       options.stdout_path.empty() ? out.write : open(options.stdout_path.c_str(), O_WRONLY);

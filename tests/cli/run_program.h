@@ -9,6 +9,7 @@ struct ProgramOptions {
   std::vector<std::string> environment;  ///< "NAME=value", beside the test's own
   std::string stdout_path;               ///< where stdout goes instead; empty: it is captured
   bool close_stdout = false;
+  std::string stdin_path = "/dev/null";
   /// `signal` is sent once stderr holds this text, if it is not empty.
   std::string signal_after;
   int signal = 0;

@@ -29,6 +29,19 @@ TEST(SmolLM2Run, PromptAnd32GreedyTokensEqualTheOracles) {
   }
 }
 
+TEST(SmolLM2Run, AWarmPromptHasTheSameAnswer) {
+  HEADWISE_MODEL_FILE_OR_SKIP(path);
+  const auto answer = nlohmann::json::parse(read_data("answer.json"));
+  const Runner runner(path);
+  Session session = runner.session({});
+  const auto prompt = answer["prompt_tokens"].get<std::vector<TokenId>>();
+  for (const bool warm : {false, true}) {
+    const Generation generation = session.answer(prompt, 32);
+    EXPECT_EQ(generation.new_tokens, answer["greedy_tokens"].get<std::vector<TokenId>>());
+    EXPECT_EQ(generation.reused_tokens > 900, warm) << generation.reused_tokens;
+  }
+}
+
 TEST(SmolLM2Run, ChunksOfOneTokenGiveTheSameAnswer) {
   HEADWISE_MODEL_FILE_OR_SKIP(path);
   const Runner runner(path);

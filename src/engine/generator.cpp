@@ -1,0 +1,84 @@
+#include "engine/generator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+
+#include "model/stream_decoder.h"
+#include "ops/sampling.h"
+
+namespace headwise {
+
+Generator::Generator(Transformer& transformer, KvCache& cache, SequenceId sequence,
+                     std::vector<TokenId>& text, const GenerateEvents& events)
+    : transformer_(transformer),
+      cache_(cache),
+      sequence_(sequence),
+      text_(text),
+      events_(events),
+      reused_(cache.length(sequence)) {}
+
+/// The next `tokens` tokens of the text, and the token that follows them.
+TokenId Generator::timed_step(std::size_t tokens, PhaseTime& time) {
+  using Clock = std::chrono::steady_clock;
+  const double attention_before = transformer_.attention().seconds();
+  const Clock::time_point start = Clock::now();
+  const auto done = static_cast<std::size_t>(cache_.length(sequence_));
+  const auto told = std::span(text_).first(done + tokens);
+  const TokenId next = argmax(transformer_.forward(told.last(tokens), sequence_, told));
+  time.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  time.attention += transformer_.attention().seconds() - attention_before;
+  time.tokens += static_cast<std::int64_t>(tokens);
+  return next;
+}
+
+std::optional<TokenId> Generator::prefill() {
+  TokenId next = 0;
+  for (auto done = static_cast<std::size_t>(reused_); done < text_.size();) {
+    if (stopped()) return std::nullopt;
+    const std::size_t count =
+        std::min(text_.size() - done, static_cast<std::size_t>(transformer_.max_tokens()));
+    next = timed_step(count, prefill_);
+    done += count;
+    if (events_.prefill)
+      events_.prefill(static_cast<std::int64_t>(done), static_cast<std::int64_t>(text_.size()));
+  }
+  return next;
+}
+
+Finish Generator::decode(TokenId first, std::int64_t most, const Tokenizer& tokenizer,
+                         Generation& generation) {
+  // Said now, so that no log line comes between two pieces of text.
+  if (most > 1) transformer_.attention().prepare(Phase::decode);
+  StreamDecoder text(tokenizer);
+  Finish finish = Finish::max_new;
+  for (TokenId next = first;; next = timed_step(1, decode_)) {
+    finish = Finish::end_token;
+    if (tokenizer.ends_generation(next)) break;
+    generation.new_tokens.push_back(next);
+    text_.push_back(next);
+    emit(text.push(next), generation);
+    finish = Finish::max_new;
+    if (static_cast<std::int64_t>(generation.new_tokens.size()) >= most) break;
+    finish = Finish::stopped;
+    if (stopped()) break;
+  }
+  emit(text.finish(), generation);
+  return finish;
+}
+
+void Generator::emit(const std::string& piece, Generation& generation) const {
+  generation.text += piece;
+  if (events_.text && !piece.empty()) events_.text(piece);
+}
+
+void Generator::report(Generation& generation) const {
+  generation.reused_tokens = reused_;
+  generation.prefill_tok_s = prefill_.tokens_per_second();
+  generation.decode_tok_s = decode_.tokens_per_second();
+  if (decode_.tokens > 0) generation.tpot_ms = 1e3 / *generation.decode_tok_s;
+  generation.attention_share_prefill = prefill_.attention_share();
+  generation.attention_share_decode = decode_.attention_share();
+}
+
+}  // namespace headwise

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/generation.h"
+#include "engine/llama_weights.h"
+#include "engine/transformer.h"
+#include "headwise/kv_cache.h"
+#include "model/tokenizer.h"
+
+namespace headwise {
+
+struct SessionOptions {
+  std::int32_t capacity = 0;   ///< tokens of a text in the cache, at least 1
+  DType kv_type = DType::f32;  ///< f8e4m3: scales are found by the first text's first chunk
+  std::int64_t chunk = 512;    ///< tokens of a prefill step, at least 1
+  std::string backend;         ///< forced, as for Registry::choose; "": the best one
+  int threads = 0;             ///< CPU threads; 0: all that the process may run on
+  bool check = false;          ///< compare sampled rows of attention with `reference`
+};
+
+/// Throws Error(invalid_input) with both numbers where a prompt is empty or does not fit.
+void check_prompt(std::int64_t tokens, std::int64_t context);
+
+/// A model's texts, one after another over one KV cache: what the last text began with, or pages of
+/// earlier ones, is not computed again.
+class Session {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// The weights and the tokenizer must outlive it. Throws Error as Registry::choose does, and
+  /// where memory is too small.
+  Session(const LlamaWeights& weights, const Tokenizer& tokenizer, const SessionOptions& options);
+
+  /// Runs a prompt in chunks, then one step a token, at most `max_new`. Time to first token counts
+  /// from `start`. Throws Error with both numbers where the prompt is longer than the capacity or
+  /// the model's context.
+  Generation answer(std::vector<TokenId> prompt, std::int64_t max_new,
+                    const GenerateEvents& events = {}, Clock::time_point start = Clock::now());
+
+ private:
+  void begin(std::vector<TokenId> prompt);
+  void calibrate(std::span<const TokenId> prompt);
+  void report(Generation& generation) const;
+
+  const LlamaWeights* weights_;
+  const Tokenizer* tokenizer_;
+  SessionOptions options_;
+  std::unique_ptr<KvCache> cache_;
+  std::unique_ptr<Transformer> transformer_;
+  SequenceId sequence_;        // of the last text, or of the one under way
+  std::vector<TokenId> text_;  // the sequence holds a beginning of it
+};
+
+}  // namespace headwise
