@@ -239,7 +239,6 @@ void PrefixCache::reclaim_leaves(int group, std::int64_t free) {
       --put_off;
     } else {
       evict(leaf);
-      ++put_off;  // its parent may be one
     }
   }
 }

@@ -88,11 +88,7 @@ void PrefixTree::remove(std::int32_t leaf) {
   unlink(leaf);
   leaves_.erase(leaf);
   const std::int32_t parent = at(leaf).parent;
-  if (parent != kNone) {
-    // A use of the child was one of its parent.
-    at(parent).last_use = std::max(at(parent).last_use, at(leaf).last_use);
-    if (at(parent).first_child == kNone) leaves_.use(parent, at(parent).last_use);
-  }
+  if (parent != kNone && at(parent).first_child == kNone) leaves_.use(parent, at(parent).last_use);
   at(leaf).serial = 0;
   at(leaf).extras = {};
   unused_.push_back(leaf);
