@@ -15,7 +15,10 @@ Generation Conversation::answer(const std::string& message, std::int64_t max_new
   messages_.push_back({.role = "user", .content = message});
   try {
     Generation generation = session_.answer(tokens(), max_new, events, start);
-    messages_.push_back({.role = "assistant", .content = generation.text});
+    if (generation.text.empty())
+      messages_.pop_back();  // stopped before a word was said
+    else
+      messages_.push_back({.role = "assistant", .content = generation.text});
     return generation;
   } catch (...) {
     messages_.pop_back();

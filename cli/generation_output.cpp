@@ -58,6 +58,7 @@ GenerateEvents events_for(bool print_text) {
 
 nlohmann::json json_of(std::span<const Generation> turns) {
   const Generation& g = turns.front();
+  const Generation& last = turns.back();
   nlohmann::json json = {
       {"tokens", {{"prompt", g.prompt_tokens.size()}, {"new", g.new_tokens.size()}}},
       {"ttft_ms", json_of(g.ttft_ms)},
@@ -67,25 +68,27 @@ nlohmann::json json_of(std::span<const Generation> turns) {
       {"attention_share_prefill", json_of(g.attention_share_prefill)},
       {"attention_share_decode", json_of(g.attention_share_decode)},
       {"kv_bytes", g.kv_bytes},
-      {"peak_bytes", g.peak_bytes},
+      {"peak_bytes", last.peak_bytes},
       {"parallel_efficiency", nullptr},
       {"device", this_machine().cpu.name},
-      {"backends", g.backends},
-      {"finish", name_of(g.finish)},
+      {"backends", last.backends},
+      {"finish", name_of(last.finish)},
       {"text", g.text},
   };
   for (const Generation& turn : turns) json["turns"].push_back(turn_json(turn));
-  if (g.kv_saturated) json["kv_saturated"] = *turns.back().kv_saturated;
-  if (g.check) {
-    json["check"] = {{"rows", turns.back().check->rows},
-                     {"worst_error", turns.back().check->worst_error},
-                     {"bound", turns.back().check->bound},
-                     {"passed", turns.back().check->passed()}};
+  if (last.kv_saturated) json["kv_saturated"] = *last.kv_saturated;
+  if (last.check) {
+    json["check"] = {{"rows", last.check->rows},
+                     {"worst_error", last.check->worst_error},
+                     {"bound", last.check->bound},
+                     {"passed", last.check->passed()}};
   }
   return json;
 }
 
-void print_table(const Generation& g) {
+void print_table(std::span<const Generation> turns) {
+  const Generation& g = turns.front();
+  const Generation& last = turns.back();
   constexpr double kMiB = 1024.0 * 1024.0;
   fmt::print("\n\n");
   print_line("tokens",
@@ -98,23 +101,28 @@ void print_table(const Generation& g) {
   print_share("attention in decode", g.attention_share_decode);
   if (g.reused_tokens > 0) print_line("reused", fmt::format("{:>10} tokens", g.reused_tokens));
   print_number("KV", static_cast<double>(g.kv_bytes) / kMiB, "MiB");
-  print_number("peak memory", static_cast<double>(g.peak_bytes) / kMiB, "MiB");
-  if (g.kv_saturated) print_line("KV saturated", fmt::format("{:>10} numbers", *g.kv_saturated));
-  if (g.check) {
+  print_number("peak memory", static_cast<double>(last.peak_bytes) / kMiB, "MiB");
+  if (last.kv_saturated)
+    print_line("KV saturated", fmt::format("{:>10} numbers", *last.kv_saturated));
+  if (last.check) {
     print_line("check",
                fmt::format("{:>10} rows against reference, worst error {:.1e}, bound {:.0e}",
-                           g.check->rows, g.check->worst_error, g.check->bound));
+                           last.check->rows, last.check->worst_error, last.check->bound));
   }
-  for (const std::string& line : g.backends)  // why the others lost is in the log, and in the JSON
+  for (const std::string& line :
+       last.backends)  // why the others lost is in the log, and in the JSON
     fmt::print("{}\n", line.substr(0, line.find(" | ")));
-  if (g.finish == Finish::context) fmt::print("ended: the model's context is full\n");
-  if (g.finish == Finish::stopped) fmt::print("ended: interrupted\n");
+  if (last.finish == Finish::context)
+    fmt::print("ended: the model's context, or the cache, is full\n");
+  if (last.finish == Finish::stopped) fmt::print("ended: interrupted\n");
 }
 
 std::string summary_of(const Generation& g) {
   std::string text = fmt::format("{} of {} tokens reused", g.reused_tokens, g.prompt_tokens.size());
   if (g.ttft_ms) text += fmt::format("; first token after {:.1f} ms", *g.ttft_ms);
   if (g.tpot_ms) text += fmt::format(", then {:.1f} ms a token", *g.tpot_ms);
+  if (g.kv_saturated.value_or(0) > 0)
+    text += fmt::format("; {} numbers of K and V saturated so far", *g.kv_saturated);
   return text;
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 volatile std::sig_atomic_t flag = 0;
 
-void set_flag(int) { flag = 1; }
+void set_flag(int signal) { flag = signal; }
 
 }  // namespace
 
@@ -21,5 +21,6 @@ void catch_interrupt() {
 }
 
 bool interrupted() { return flag != 0; }
+bool told_to_end() { return flag == SIGTERM; }
 
 }  // namespace headwise::cli

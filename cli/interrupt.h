@@ -6,5 +6,7 @@ namespace headwise::cli {
 /// flag, for long work to end in order; the second one ends the program.
 void catch_interrupt();
 bool interrupted();
+/// Whether it was SIGTERM: the program is to end, not just what it is doing.
+bool told_to_end();
 
 }  // namespace headwise::cli

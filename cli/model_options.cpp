@@ -35,7 +35,8 @@ void add_model_options(CLI::App& command, ModelFlags& flags) {
   command.add_option("--chunk", flags.chunk, "prompt tokens a step")->capture_default_str();
   command
       .add_option("--kv-type", flags.kv_type,
-                  "K and V in the cache: f32, f16, bf16, f8 (scales by the first chunk) or i8")
+                  "K and V in the cache: f32, f16, bf16, f8 (scales by the first prompt, at most a "
+                  "chunk of it) or i8")
       ->capture_default_str();
   command.add_option("--backend", flags.backend, "run attention by this backend");
   command.add_option("--threads", flags.threads, "CPU threads; all that there are if not given")

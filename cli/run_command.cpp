@@ -35,7 +35,8 @@ are; the exit status is then 130. With --check it is 1 where a row is out of its
 --turns FILE: {"turns": [text, ...]} is a conversation, each text behind the answers before it; with
 "document": path, each text is a question of its own on that document. Turns share one cache: what an
 earlier one began with is not computed again, and the numbers say how much that was. The table, and
-what the JSON has outside of "turns", are the first turn's.
+what the JSON has outside of "turns", are the first turn's times and text; memory, backends, the check
+and the end are those of the whole run.
 
 Examples:
   headwise run model.gguf --prompt "What is attention?"
@@ -81,7 +82,7 @@ void run(const Flags& flags) {
   if (flags.json)
     fmt::print("{}\n", json_of(generations).dump(2));
   else
-    print_table(generations.front());
+    print_table(generations);
   const Generation& last = generations.back();
   if (last.check && !last.check->passed()) throw CLI::RuntimeError(kFailed);
   if (last.finish == Finish::stopped) throw CLI::RuntimeError(kInterrupted);

@@ -22,7 +22,7 @@ struct KvGroupOptions {
   LayerGroup group;
   std::int64_t pages = 0;  ///< in the pool
   /// Windowed groups: tokens behind the window that are kept all the same, so that a sequence can
-  /// be cut by as many. One that begins with a cached prefix has but what its window reaches.
+  /// be cut by as many. One that begins with a cached prefix has only what its window reaches.
   std::int32_t window_slack = 0;
   /// Keeps the least and greatest number of every page's keys, which picking pages by a query needs
   /// (see picked_pages.h): 8 bytes a page, KV head, layer and element of head_dim_qk. CPU only.
@@ -36,7 +36,7 @@ struct KvCacheOptions {
   int max_requests = 0;         ///< of a step; 0: max_sequences
   std::int32_t max_tokens = 0;  ///< of a sequence
   bool prefix_cache = true;     ///< full pages outlive their sequences, until room is needed
-  int min_partial_tokens = 1;   ///< for fewer tokens at its beginning no page is reused
+  int min_partial_tokens = 1;   ///< a page is reused in part only from so many tokens on
   std::uint64_t hash_seed = 0;  ///< of the prefix cache; 0: a random one
   const DeviceMemory* memory = nullptr;  ///< must outlive the cache; null: the CPU's
 };
@@ -59,6 +59,10 @@ struct PrefixHit {
 /// sequences that it does not change (length, pages, tables, and the pages themselves: attention
 /// over them); to read a sequence that goes on growing, read a fork of it. What another thread may
 /// read must have happened before: hand sequences over with the usual means.
+///
+/// On a GPU all work on a cache belongs on one stream: pages that are given back may be taken by
+/// the next step, and there is one set of step tables. Who uses several streams, for attention in
+/// another thread, too, orders each behind the one before (events).
 ///
 /// Errors: Error(invalid_input) on a sequence that has ended or is another cache's, a group that
 /// there is not, or numbers out of range; Error(not_possible) where pages or sequences run out,
@@ -92,7 +96,8 @@ class KvCache {
   std::int32_t length(SequenceId sequence) const;  ///< tokens
   int sequences() const;                           ///< that there are
 
-  /// A sequence's block table in a group; valid until it ends. Entries change only when it does.
+  /// A sequence's block table in a group, with the pages that an open step took for it; valid until
+  /// it ends. Entries change only when it does.
   std::span<const std::int32_t> pages(SequenceId sequence, int group) const;
 
   /// The same for a step of this one request, on the CPU. The columns have room for max_tokens.

@@ -29,8 +29,9 @@ struct KvRequest {
 
 /// A step of some of a cache's sequences: pages are there for the new tokens, to be filled by
 /// append_kv, but the sequences have their old lengths until commit(). Ends by commit() or
-/// rollback(), or is rolled back when the object goes; a rolled back step leaves no trace but the
-/// cached pages given up for it. The cache must outlive it.
+/// rollback(), or is rolled back when the object goes; a rolled back step leaves no trace but in
+/// counters, in key bounds, which may be looser, and in cached pages given up for it. The cache
+/// must outlive it.
 class KvStep {
  public:
   KvStep() = default;
@@ -48,12 +49,12 @@ class KvStep {
   std::span<const std::int32_t> kv_lens() const;  ///< [requests] tokens, the new ones included
   BlockTables tables(int group) const;
 
-  /// Fills in q_lens, kv_lens, layout and tables.
+  /// Fills in q_lens, kv_lens, layout and tables; no prefix is known, and q_start is the default.
   void describe(int group, StepBatch& step) const;
 
-  /// Fills in prefix_group and prefix_tokens, too: requests whose tables begin with the same pages,
-  /// which backends may read once for all of them. Compares the tables: some ns a shared page.
-  /// Valid until the step ends or this is called again.
+  /// Behind describe(): fills in prefix_group and prefix_tokens, requests whose tables begin with
+  /// the same pages, which backends may read once for all of them. Compares the tables: some ns a
+  /// shared page. Valid until the step ends or this is called again.
   void describe_prefixes(int group, StepBatch& step) const;
 
   /// Writes a layer's K and V of the new tokens into the pages, converted, as Backend::append_kv
@@ -69,7 +70,7 @@ class KvStep {
   /// needs it. Throws Error(invalid_input) where there are not as many; the step stays open then.
   void commit(std::span<const std::int32_t> accepted);
 
-  /// The cache is as if the step had never begun.
+  /// The sequences are as if the step had never begun.
   void rollback() noexcept;
 
  private:

@@ -21,7 +21,7 @@ struct GenerateEvents {
 enum class Finish {
   end_token,  ///< the model ended its answer
   max_new,    ///< as many tokens as were asked for
-  context,    ///< the model's context is full
+  context,    ///< the model's context, or the cache, is full
   stopped,    ///< GenerateEvents::stop
 };
 

@@ -53,9 +53,8 @@ Generation Runner::generate(const GenerateOptions& options, const GenerateEvents
   std::vector<TokenId> tokens = encode(options);
   const auto prompt = static_cast<std::int64_t>(tokens.size());
   const std::int64_t context = weights_.config.context;
-  check_prompt(prompt, context);
   // The last new token needs no slot: no later one looks at it.
-  const std::int64_t capacity = std::min(prompt + options.max_new - 1, context);
+  const std::int64_t capacity = std::clamp<std::int64_t>(prompt + options.max_new - 1, 1, context);
   Session session(weights_, tokenizer_, session_options(options, capacity));
   return session.answer(std::move(tokens), options.max_new, events, start);
 }

@@ -44,8 +44,9 @@ class Runner {
   /// numbers where the prompt is longer than the model's context, and as Registry::choose does.
   Generation generate(const GenerateOptions& options, const GenerateEvents& events = {}) const;
 
-  /// For several texts over one cache, which is as long as the model's context. Of the options
-  /// prompt, raw and max_new do not count. The runner must outlive it.
+  /// For several texts over one cache, which has room for the model's context, or what fits in a
+  /// quarter of memory. Of the options prompt, raw and max_new do not count. The runner must outlive
+  /// it.
   Session session(const GenerateOptions& options) const;
 
  private:

@@ -40,11 +40,6 @@ double milliseconds_since(Session::Clock::time_point start) {
 
 }  // namespace
 
-void check_prompt(std::int64_t tokens, std::int64_t context) {
-  check(tokens >= 1, "the prompt has no token of this model's vocabulary");
-  check(tokens <= context, "the prompt has ", tokens, " tokens, the model's context is ", context);
-}
-
 Session::Session(const LlamaWeights& weights, const Tokenizer& tokenizer,
                  const SessionOptions& options)
     : weights_(&weights), tokenizer_(&tokenizer), options_(options) {
@@ -61,14 +56,18 @@ Session::Session(const LlamaWeights& weights, const Tokenizer& tokenizer,
 Generation Session::answer(std::vector<TokenId> prompt, std::int64_t max_new,
                            const GenerateEvents& events, Clock::time_point start) {
   const auto tokens = static_cast<std::int64_t>(prompt.size());
-  const std::int64_t context = std::min<std::int64_t>(weights_->config.context, options_.capacity);
-  check_prompt(tokens, context);
+  check(tokens >= 1, "the prompt has no token of this model's vocabulary");
+  check(tokens <= weights_->config.context, "the prompt has ", tokens,
+        " tokens, the model's context is ", weights_->config.context);
+  check(tokens <= options_.capacity, "the prompt has ", tokens, " tokens, the cache has room for ",
+        options_.capacity);
   check(max_new >= 1, "max_new must be at least 1, is ", max_new);
   const ThreadScope threads(threads_or_all(options_.threads));
   if (options_.kv_type == DType::f8e4m3 && !cache_->has_scales(0, 0)) calibrate(prompt);
 
   // The last new token needs no slot: no later one looks at it.
-  const std::int64_t most_new = std::min(max_new, context - tokens + 1);
+  const std::int64_t room = std::min<std::int64_t>(weights_->config.context, options_.capacity);
+  const std::int64_t most_new = std::min(max_new, room - tokens + 1);
   Generation generation;
   generation.prompt_tokens = prompt;
   generation.finish = Finish::stopped;

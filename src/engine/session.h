@@ -24,9 +24,6 @@ struct SessionOptions {
   bool check = false;          ///< compare sampled rows of attention with `reference`
 };
 
-/// Throws Error(invalid_input) with both numbers where a prompt is empty or does not fit.
-void check_prompt(std::int64_t tokens, std::int64_t context);
-
 /// A model's texts, one after another over one KV cache: what the last text began with, or pages of
 /// earlier ones, is not computed again.
 class Session {
@@ -38,8 +35,8 @@ class Session {
   Session(const LlamaWeights& weights, const Tokenizer& tokenizer, const SessionOptions& options);
 
   /// Runs a prompt in chunks, then one step a token, at most `max_new`. Time to first token counts
-  /// from `start`. Throws Error with both numbers where the prompt is longer than the capacity or
-  /// the model's context.
+  /// from `start`. Throws Error where the prompt is empty, and with both numbers where it is longer
+  /// than the model's context, or than the capacity.
   Generation answer(std::vector<TokenId> prompt, std::int64_t max_new,
                     const GenerateEvents& events = {}, Clock::time_point start = Clock::now());
 

@@ -10,6 +10,8 @@
 namespace headwise {
 namespace {
 
+constexpr std::int64_t kPathsAPage = 16;  // nodes beside each page, of a cache of windows alone
+
 KvCacheOptions checked(KvCacheOptions options) {
   check(!options.groups.empty(), "a cache needs a layer group");
   check(options.page_size > 0, "page_size must be above 0, is ", options.page_size);
@@ -64,19 +66,26 @@ std::vector<std::unique_ptr<KeyBounds>> bounds_of(const KvCacheOptions& options)
   return bounds;
 }
 
-/// A node holds a page of each group without a window; with windows alone, nodes without pages are
-/// but paths.
+std::int32_t columns_of(const KvCacheOptions& options) {
+  return static_cast<std::int32_t>(pages_of(options.max_tokens, options.page_size));
+}
+
+/// A node holds a page of each group without a window. With windows alone the tokens of a long text
+/// stay known as the way to its last pages: several times as many, and what sequences may have.
 std::unique_ptr<PrefixCache> prefixes_of(const KvCacheOptions& options,
                                          std::span<const std::unique_ptr<PagePool>> pools) {
   if (!options.prefix_cache) return nullptr;
   std::int64_t nodes = 0;
-  for (const KvGroupOptions& group : options.groups) nodes = std::max(nodes, group.pages);
+  bool windows_alone = true;
+  for (const KvGroupOptions& group : options.groups) {
+    nodes = std::max(nodes, group.pages);
+    windows_alone = windows_alone && group.group.shape.window_left >= 0;
+  }
+  if (windows_alone)
+    nodes +=
+        std::min(std::int64_t{options.max_sequences} * columns_of(options), kPathsAPage * nodes);
   const std::uint64_t seed = options.hash_seed != 0 ? options.hash_seed : random_seed();
   return std::make_unique<PrefixCache>(pools, nodes, options.min_partial_tokens, seed);
-}
-
-std::int32_t columns_of(const KvCacheOptions& options) {
-  return static_cast<std::int32_t>(pages_of(options.max_tokens, options.page_size));
 }
 
 }  // namespace

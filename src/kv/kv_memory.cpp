@@ -15,6 +15,11 @@ std::int64_t product(std::initializer_list<std::int64_t> factors) {
   return result;
 }
 
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+  check(!__builtin_add_overflow(a, b, &a), "the bytes of K and V pass 2^63");
+  return a;
+}
+
 void check_context(std::int64_t context) {
   check(context >= 0, "a context of ", context, " tokens");
 }
@@ -41,7 +46,7 @@ std::int64_t kept_tokens(const AttentionShape& shape, std::int64_t context) {
 std::int64_t theoretical_kv_bytes(std::span<const LayerGroup> groups, std::int64_t context) {
   std::int64_t bytes = 0;
   for (const LayerGroup& group : groups)
-    bytes += product({kept_tokens(group.shape, context), kv_bytes_per_token(group)});
+    bytes = sum(bytes, product({kept_tokens(group.shape, context), kv_bytes_per_token(group)}));
   return bytes;
 }
 
@@ -53,7 +58,8 @@ std::int64_t allocated_kv_bytes(std::span<const LayerGroup> groups, std::int64_t
   for (const LayerGroup& group : groups) {
     const std::int64_t pages =
         pages_of(context, page_size) - first_kept_page(group.shape.window_left, context, page_size);
-    bytes += product({std::max(pages, std::int64_t{0}), page_size, kv_bytes_per_token(group)});
+    bytes = sum(bytes,
+                product({std::max(pages, std::int64_t{0}), page_size, kv_bytes_per_token(group)}));
   }
   return bytes;
 }

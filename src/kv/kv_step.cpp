@@ -42,7 +42,10 @@ void KvStep::describe(int group, StepBatch& step) const {
   step.tables = tables(group);
   step.q_lens = q_lens();
   step.kv_lens = kv_lens();
+  step.q_start = {};
   step.layout = KvLayout::paged;
+  step.prefix_group = {};
+  step.prefix_tokens = {};
 }
 
 void KvStep::describe_prefixes(int group, StepBatch& step) const {

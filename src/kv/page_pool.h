@@ -34,8 +34,8 @@ class PagePool {
   std::int64_t page_bytes() const { return page_bytes_; }            ///< of all layers
   std::int64_t bytes() const { return page_bytes_ * shape_.pages; }  ///< of all pages
 
-  /// A layer's K and V to write to, which the pool allows as a const one: its pages are their
-  /// holders'. Throws Error(invalid_input) where there is no such layer.
+  /// A layer's K and V to write to: of a const pool, too, since pages are their holders'. Throws
+  /// Error(invalid_input) where there is no such layer.
   MutableKvView layer(int index) const;
 
   /// Copies all that a page holds, in every layer. Both numbers are the pool's.

@@ -60,6 +60,7 @@ class PagePicker {
         }
     }
     const auto bytes = static_cast<std::int64_t>(tables.size() * sizeof(std::int32_t));
+    if (bytes == 0) return std::move(picked_);
     const std::shared_ptr<std::byte> memory = state_.memory().allocate(bytes);
     state_.memory().upload(memory.get(), tables.data(), bytes, stream);
     picked_.tables_ = {memory, reinterpret_cast<std::int32_t*>(memory.get())};
@@ -228,6 +229,8 @@ void PickedPages::describe(StepBatch& step) const {
   step.kv_lens = kv_lens_;
   step.q_start = q_start_;
   step.layout = KvLayout::paged;
+  step.prefix_group = {};
+  step.prefix_tokens = {};
   step.tables = {.page_size = page_size_,
                  .pool_pages = pool_pages_,
                  .columns = columns_,

@@ -166,7 +166,7 @@ TEST_F(RunCommand, ChatNeedsATemplate) {
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.out, "");
   EXPECT_NE(outcome.err.find("chat template"), std::string::npos) << outcome.err;
-  EXPECT_EQ(run_program({"chat", path("tiny.gguf")}).status, 0);  // nothing was said
+  EXPECT_EQ(run_program({"chat", path("tiny.gguf")}).status, 1);  // before anything is said
   EXPECT_EQ(run_program({"chat", path("none.gguf")}).status, 1);
 }
 

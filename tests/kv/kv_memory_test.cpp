@@ -122,6 +122,11 @@ TEST(KvMemory, RefusesWhatIsOutOfRange) {
   EXPECT_THROW(allocated_kv_bytes(groups, 1, 0), Error);
   EXPECT_THROW(allocated_kv_bytes(groups, std::numeric_limits<std::int64_t>::max(), 1), Error);
   EXPECT_THROW(kv_bytes_per_token(dense_layers(0, 1, 1, 8)), Error);
+  const std::vector<LayerGroup> twice = {groups[0], groups[0]};  // neither alone passes 2^63
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max() / 32;
+  EXPECT_NO_THROW(theoretical_kv_bytes(groups, most));
+  EXPECT_THROW(theoretical_kv_bytes(twice, most), Error);
+  EXPECT_THROW(allocated_kv_bytes(twice, most, 1), Error);
 }
 
 }  // namespace

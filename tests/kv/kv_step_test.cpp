@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "headwise/error.h"
 #include "headwise/kv_cache.h"
+#include "headwise/picked_pages.h"
 
 namespace headwise {
 namespace {
@@ -152,6 +154,55 @@ TEST(KvStep, AMillionTokensTakeWhatTheFormulaSays) {
   EXPECT_THROW(cache.begin({&more, 1}), Error);
   cache.free(sequence);
   expect_formula(cache, 0);
+}
+
+/// A batch that is used again holds nothing of what it described before.
+TEST(KvStep, DescribesAFreshStep) {
+  KvCache cache(small_options());
+  const SequenceId trunk = cache.create();
+  grow(cache, trunk, 14);
+  const std::vector<KvRequest> requests = {{.sequence = trunk}, {.sequence = cache.fork(trunk)}};
+  const KvStep step = cache.begin(requests);
+  StepBatch batch;
+  const PickedPages picks = PickedPages::sinks_and_window(step, 0, {4, 4});
+  step.describe_prefixes(0, batch);
+  picks.describe(batch);
+  EXPECT_TRUE(batch.prefix_group.empty());
+  EXPECT_FALSE(batch.q_start.empty());
+  step.describe_prefixes(0, batch);
+  step.describe(0, batch);
+  EXPECT_TRUE(batch.prefix_group.empty());
+  EXPECT_TRUE(batch.prefix_tokens.empty());
+  EXPECT_TRUE(batch.q_start.empty());
+}
+
+TEST(KvStep, MayHaveNoRequests) {
+  KvCache cache(small_options());
+  KvStep step = cache.begin({});
+  const PickedPages picks = PickedPages::sinks_and_window(step, 0, {4, 4});
+  EXPECT_FALSE(picks.is_approximate());
+  EXPECT_EQ(picks.to_string(), "exact: all 0 tokens seen");
+  step.commit();
+}
+
+/// Where all groups have windows, texts longer than their pools are found by their last pages.
+TEST(KvStep, LongTextsOfWindowsAloneAreFound) {
+  KvCacheOptions options = small_options();
+  options.groups[0].group.shape.window_left = 7;
+  options.groups[0].pages = 6;
+  options.max_tokens = 400;
+  KvCache cache(options);
+  std::vector<std::int32_t> text(300);
+  std::iota(text.begin(), text.end(), 0);
+  const SequenceId sequence = cache.create();
+  for (std::size_t length = 3; length <= text.size(); length += 3) {
+    const KvRequest request{
+        .sequence = sequence, .new_tokens = 3, .tokens = std::span(text).first(length)};
+    cache.begin({&request, 1}).commit();
+  }
+  cache.free(sequence);
+  text.push_back(0);
+  EXPECT_EQ(cache.create(text).reused_tokens, 300);
 }
 
 TEST(KvStep, MovesAndEndsOnce) {
