@@ -24,7 +24,7 @@ struct KvCounters {
   std::int64_t evictions = 0;             ///< pages of tokens that were forgotten
   std::int64_t evicted_window_pages = 0;  ///< pages of windowed groups given up while their tokens
                                           ///< stayed known
-  std::int64_t copies_on_write = 0;  ///< pages that were copied because others hold them
+  std::int64_t copies_on_write = 0;       ///< pages that were copied because others hold them
 };
 
 }  // namespace headwise

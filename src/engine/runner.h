@@ -45,8 +45,8 @@ class Runner {
   Generation generate(const GenerateOptions& options, const GenerateEvents& events = {}) const;
 
   /// For several texts over one cache, which has room for the model's context, or what fits in a
-  /// quarter of memory. Of the options prompt, raw and max_new do not count. The runner must outlive
-  /// it.
+  /// quarter of memory. Of the options prompt, raw and max_new do not count. The runner must
+  /// outlive it.
   Session session(const GenerateOptions& options) const;
 
  private:
