@@ -7,7 +7,7 @@ namespace headwise {
 
 /// Pages that `tokens` tokens fill or begin.
 constexpr std::int64_t pages_of(std::int64_t tokens, std::int64_t page_size) {
-  return (tokens + page_size - 1) / page_size;
+  return tokens / page_size + (tokens % page_size != 0 ? 1 : 0);
 }
 
 /// The first page that a token at position `length`, or a later one, may see: of a window, none
