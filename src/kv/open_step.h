@@ -17,7 +17,6 @@ class OpenStep {
  public:
   OpenStep(int max_requests, int groups);
 
-  bool is_open() const { return open_; }
   std::span<const std::int32_t> q_lens() const { return q_lens_; }
   std::span<const std::int32_t> kv_lens() const { return kv_lens_; }
   SequenceId sequence(std::size_t request) const { return requests_[request].id; }

@@ -38,7 +38,6 @@ class PrefixTree {
   std::int32_t parent(std::int32_t node) const { return at(node).parent; }
   std::span<const std::int32_t> tokens(std::int32_t node) const;
   const std::string& extras(std::int32_t node) const { return at(node).extras; }
-  std::int64_t size() const { return nodes() - static_cast<std::int64_t>(unused_.size()); }
 
   /// Children of a node, or first pages (kNone), the newest first.
   std::int32_t first_child(std::int32_t node) const {
@@ -73,7 +72,6 @@ class PrefixTree {
     std::string extras;
   };
 
-  std::int64_t nodes() const { return static_cast<std::int64_t>(nodes_.size()); }
   Node& at(std::int32_t node) { return nodes_[static_cast<std::size_t>(node)]; }
   const Node& at(std::int32_t node) const { return nodes_[static_cast<std::size_t>(node)]; }
   std::size_t place(std::int32_t node, int group) const {
