@@ -18,10 +18,11 @@ struct CacheRow {
   std::int64_t tokens = 0;  ///< in a round
   double ns = 0.0;          ///< a token: the median of the rounds
   double ns_min = 0.0, ns_max = 0.0;
-  double at_most = 0.0;  ///< the goal
+  double at_most = 0.0;  ///< the goal; 0: there is none
 
-  Judged judged() const {
-    return {.what = "ns a token", .bound = at_most, .at_most = true, .measured = ns};
+  std::vector<Judged> judged() const {
+    if (at_most == 0.0) return {};
+    return {{.what = "ns a token", .bound = at_most, .at_most = true, .measured = ns}};
   }
 };
 

@@ -126,7 +126,7 @@ Json to_json(const CacheRow& row) {
           {"ns", row.ns},
           {"ns_min", row.ns_min},
           {"ns_max", row.ns_max},
-          {"goal", to_json(std::vector{row.judged()})}};
+          {"goal", to_json(row.judged())}};
 }
 
 Json to_json(const BenchReport& report) {

@@ -166,10 +166,15 @@ std::string format_cache(const std::vector<CacheRow>& rows) {
              {"wanted", true},
              {"met", false},
              {"work", false}});
-  for (const CacheRow& row : rows)
+  for (const CacheRow& row : rows) {
+    const std::vector<Judged> goals = row.judged();
     grid.add({row.name, fmt::format("{}", row.tokens), number(row.ns, 2), number(row.ns_min, 2),
-              number(row.ns_max, 2), fmt::format("<= {:.0f}", row.at_most),
-              *row.judged().met() ? "yes" : "NO", row.what});
+              number(row.ns_max, 2), goals.empty() ? "-" : fmt::format("<= {:.0f}", row.at_most),
+              goals.empty()          ? ""
+              : *goals.front().met() ? "yes"
+                                     : "NO",
+              row.what});
+  }
   return grid.text();
 }
 
