@@ -34,7 +34,7 @@ Matrix read_stacked(const GgufFile& file, std::initializer_list<Part> parts, std
 
 Matrix read_vector(const GgufFile& file, const std::string& name, std::int64_t columns) {
   Matrix matrix{.rows = 1, .columns = columns};
-  const GgufTensor& tensor = file.tensor(name, {static_cast<std::uint64_t>(columns)});
+  const WeightTensor& tensor = file.tensor(name, {static_cast<std::uint64_t>(columns)});
   matrix.values.resize(static_cast<std::size_t>(columns));
   tensor.dequantise_to_f32(matrix.values);
   return matrix;

@@ -28,17 +28,17 @@ struct TensorType {
 constexpr std::array<TensorType, 32> kTensorTypes{{
     {0, "F32", BlockFormat::f32},
     {1, "F16", BlockFormat::f16},
-    {2, "Q4_0", {}},
+    {2, "Q4_0", BlockFormat::q4_0},
     {3, "Q4_1", BlockFormat::q4_1},
-    {6, "Q5_0", {}},
-    {7, "Q5_1", {}},
+    {6, "Q5_0", BlockFormat::q5_0},
+    {7, "Q5_1", BlockFormat::q5_1},
     {8, "Q8_0", BlockFormat::q8_0},
     {9, "Q8_1", {}},
     {10, "Q2_K", {}},
     {11, "Q3_K", {}},
-    {12, "Q4_K", {}},
-    {13, "Q5_K", {}},
-    {14, "Q6_K", {}},
+    {12, "Q4_K", BlockFormat::q4_k},
+    {13, "Q5_K", BlockFormat::q5_k},
+    {14, "Q6_K", BlockFormat::q6_k},
     {15, "Q8_K", {}},
     {16, "IQ2_XXS", {}},
     {17, "IQ2_XS", {}},
@@ -54,7 +54,7 @@ constexpr std::array<TensorType, 32> kTensorTypes{{
     {27, "I64", {}},
     {28, "F64", {}},
     {29, "IQ1_M", {}},
-    {30, "BF16", {}},
+    {30, "BF16", BlockFormat::bf16},
     {34, "TQ1_0", {}},
     {35, "TQ2_0", {}},
     {39, "MXFP4", {}},
@@ -63,22 +63,20 @@ constexpr std::array<TensorType, 32> kTensorTypes{{
 BlockFormat format_of(std::uint32_t id, const std::string& what) {
   const auto* type = std::ranges::find(kTensorTypes, id, &TensorType::id);
   check(type != kTensorTypes.end(), what, " has the unknown type ", id);
-  check(type->format.has_value(), "type ", type->name, " of ", what, " is not supported yet");
+  check(type->format.has_value(), "type ", type->name, " of ", what, " is not supported");
   return *type->format;
 }
 
 /// A tensor whose place in the data is not known to exist yet.
 struct TensorRecord {
-  GgufTensor tensor;
+  WeightTensor tensor;
   std::uint64_t offset = 0;  // from the start of the data
   std::uint64_t bytes = 0;
 };
 
-std::string label(const GgufTensor& tensor) { return "tensor " + quoted_name(tensor.name); }
-
 TensorRecord read_tensor_record(ByteReader& reader) {
   TensorRecord record;
-  GgufTensor& tensor = record.tensor;
+  WeightTensor& tensor = record.tensor;
   tensor.name = reader.string("the name of a tensor");
   const std::string what = label(tensor);
   check(!tensor.name.empty(), "a tensor has no name");
@@ -141,27 +139,6 @@ void check_header(ByteReader& reader, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-std::uint64_t GgufTensor::elements() const {
-  std::uint64_t product = 1;
-  for (const std::uint64_t size : sizes) product *= size;
-  return product;
-}
-
-std::uint64_t GgufTensor::rows() const { return elements() / columns(); }
-
-void GgufTensor::dequantise_to_f32(std::span<float> out) const {
-  check(out.size() == elements(), label(*this), " has ", elements(), " weights, not ", out.size());
-  dequantise(format, data, out);
-}
-
-void GgufTensor::dequantise_row(std::uint64_t row, std::span<float> out) const {
-  check(row < rows(), label(*this), " has ", rows(), " rows, none of number ", row);
-  check(out.size() == columns(), label(*this), " has rows of ", columns(), " weights, not ",
-        out.size());
-  const std::size_t row_bytes = columns() / block_elements(format) * block_bytes(format);
-  dequantise(format, data.subspan(row * row_bytes, row_bytes), out);
-}
-
 GgufFile::GgufFile(const std::filesystem::path& path) : file_(path) {
   try {
     read();
@@ -211,22 +188,22 @@ void GgufFile::read_tensors(ByteReader& reader, std::uint64_t count) {
   }
 }
 
-const GgufTensor& GgufFile::tensor(std::string_view tensor_name) const {
+const WeightTensor& GgufFile::tensor(std::string_view tensor_name) const {
   const auto found = by_name_.find(tensor_name);
   check(found != by_name_.end(), path().string(), ": tensor ", quoted_name(tensor_name),
         " is missing");
   return tensors_[found->second];
 }
 
-const GgufTensor& GgufFile::tensor(std::string_view tensor_name,
-                                   const std::vector<std::uint64_t>& sizes) const {
+const WeightTensor& GgufFile::tensor(std::string_view tensor_name,
+                                     const std::vector<std::uint64_t>& sizes) const {
   const auto shown = [](const std::vector<std::uint64_t>& list) {
     std::string text;
     for (const std::uint64_t size : list)
       text += (text.empty() ? "" : " x ") + std::to_string(size);
     return text;
   };
-  const GgufTensor& found = tensor(tensor_name);
+  const WeightTensor& found = tensor(tensor_name);
   check(found.sizes == sizes, path().string(), ": ", label(found), " is ", shown(found.sizes),
         ", not ", shown(sizes));
   return found;

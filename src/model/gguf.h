@@ -12,29 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "core/quantised_blocks.h"
 #include "model/mapped_file.h"
+#include "model/weight_tensor.h"
 
 namespace headwise {
 
 class ByteReader;
-
-/// A weight tensor. Views into the GgufFile it came from, which must outlive it.
-struct GgufTensor {
-  std::string_view name;
-  BlockFormat format = BlockFormat::f32;
-  std::vector<std::uint64_t> sizes;  ///< 1 to 4, none 0, fastest first: a matrix is {columns, rows}
-  std::span<const std::byte> data;   ///< rows one after another, each a whole number of blocks
-
-  std::uint64_t columns() const { return sizes.front(); }
-  std::uint64_t rows() const;      ///< product of all sizes but the first
-  std::uint64_t elements() const;  ///< columns() * rows(); 4 times this fits in 63 bits
-
-  /// `out`: [rows, columns], row-major. Throws Error naming the tensor if its size is another.
-  void dequantise_to_f32(std::span<float> out) const;
-  /// `out`: [columns]. Throws Error naming the tensor if `row` or the size is out of range.
-  void dequantise_row(std::uint64_t row, std::span<float> out) const;
-};
 
 enum class GgufType : std::uint32_t {
   u8 = 0,
@@ -89,13 +72,13 @@ class GgufFile {
 
   const std::filesystem::path& path() const { return file_.path(); }
   const GgufMetadata& metadata() const { return metadata_; }
-  std::span<const GgufTensor> tensors() const { return tensors_; }  ///< in the file's order
+  std::span<const WeightTensor> tensors() const { return tensors_; }  ///< in the file's order
 
   bool has_tensor(std::string_view name) const { return by_name_.contains(name); }
   /// Throws Error naming the tensor if it is missing.
-  const GgufTensor& tensor(std::string_view name) const;
+  const WeightTensor& tensor(std::string_view name) const;
   /// As above, and throws unless its sizes are `sizes`, fastest first: {columns, rows}.
-  const GgufTensor& tensor(std::string_view name, const std::vector<std::uint64_t>& sizes) const;
+  const WeightTensor& tensor(std::string_view name, const std::vector<std::uint64_t>& sizes) const;
 
  private:
   void read();
@@ -103,7 +86,7 @@ class GgufFile {
   void read_tensors(ByteReader& reader, std::uint64_t count);
   MappedFile file_;
   GgufMetadata metadata_;
-  std::vector<GgufTensor> tensors_;
+  std::vector<WeightTensor> tensors_;
   std::map<std::string_view, std::size_t> by_name_;  // into tensors_
 };
 

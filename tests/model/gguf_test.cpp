@@ -81,10 +81,10 @@ TEST(Gguf, ReadsTensors) {
         .tensor("a", {2, 3}, 0, floats({0, 1, 2, 3, 4, 5}))
         .tensor("b", {1}, 1, std::string("\0\x3c", 2));
     GgufFile opened = open(writer);
-    const GgufTensor* before = &opened.tensor("a");
+    const WeightTensor* before = &opened.tensor("a");
     const GgufFile file = std::move(opened);
     ASSERT_EQ(file.tensors().size(), 2U);
-    const GgufTensor& a = file.tensor("a", {2, 3});
+    const WeightTensor& a = file.tensor("a", {2, 3});
     EXPECT_EQ(&a, before);
     EXPECT_EQ(a.rows(), 3U);
     EXPECT_EQ(a.columns(), 2U);

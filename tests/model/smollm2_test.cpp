@@ -48,7 +48,7 @@ TEST(SmolLM2, WeightsAreFiniteAndRowsAreTheWhole) {
   HEADWISE_MODEL_FILE_OR_SKIP(path);
   const GgufFile file(path);
   for (const char* name : {"blk.0.attn_q.weight", "blk.29.ffn_down.weight", "output_norm.weight"}) {
-    const GgufTensor& tensor = file.tensor(name);
+    const WeightTensor& tensor = file.tensor(name);
     std::vector<float> all(tensor.elements());
     tensor.dequantise_to_f32(all);
     for (const float weight : all) ASSERT_TRUE(std::isfinite(weight)) << name;

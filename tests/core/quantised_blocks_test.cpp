@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "core/number_formats.h"
 #include "tests/model/error_of.h"
@@ -46,6 +50,29 @@ TEST(QuantisedBlocks, Q8_0CodesAreSigned) {
   for (int i = 0; i < 32; ++i) blocks.number(static_cast<std::int8_t>(i * 8 - 128));
   const auto out = dequantised(BlockFormat::q8_0, blocks, 32);
   for (int i = 0; i < 32; ++i) EXPECT_EQ(out[i], 0.25F * static_cast<float>(i * 8 - 128));
+}
+
+// Blocks and weights of an independent implementation: block_vectors.py.
+TEST(QuantisedBlocks, EveryFormatGivesTheSameBitsAsAnotherImplementation) {
+  std::ifstream file(HEADWISE_CORE_TEST_DATA "/blocks.bin", std::ios::binary);
+  const std::string golden{std::istreambuf_iterator<char>(file), {}};
+  std::span<const std::byte> rest = std::as_bytes(std::span(golden));
+  for (int i = 0; i <= static_cast<int>(BlockFormat::q6_k); ++i) {
+    const auto format = static_cast<BlockFormat>(i);
+    const std::size_t bytes = 4 * block_bytes(format);
+    std::vector<float> expected(4 * block_elements(format));
+    const std::size_t expected_bytes = expected.size() * sizeof(float);
+    ASSERT_GE(rest.size(), bytes + expected_bytes) << name(format);
+    std::memcpy(expected.data(), rest.data() + bytes, expected_bytes);
+    std::vector<float> out(expected.size());
+    dequantise(format, rest.first(bytes), out);
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(out[k]), std::bit_cast<std::uint32_t>(expected[k]))
+          << name(format) << " weight " << k << ": " << out[k] << ", not " << expected[k];
+    }
+    rest = rest.subspan(bytes + expected_bytes);
+  }
+  EXPECT_TRUE(rest.empty());
 }
 
 TEST(QuantisedBlocks, WrongSizesAreRefusedAndNothingIsWritten) {
