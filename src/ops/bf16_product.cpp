@@ -1,0 +1,140 @@
+#include "ops/bf16_product.h"
+
+#include <dnnl.hpp>
+#include <unordered_map>
+#include <vector>
+
+#include "core/aligned_memory.h"
+#include "core/number_formats.h"
+#include "core/signals_held.h"
+
+namespace headwise {
+namespace {
+
+using dnnl::memory;
+
+const dnnl::engine& cpu() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+constexpr std::int64_t kLayoutRows = 512;  // of x, for which the layout of w is chosen
+constexpr std::size_t kMostShapes = 16;    // numbers of rows whose primitives are kept
+
+memory::desc matrix(std::int64_t rows, std::int64_t columns, memory::data_type type,
+                    std::int64_t stride) {
+  return {{rows, columns}, type, memory::dims{stride, 1}};
+}
+
+dnnl::matmul::primitive_desc product(const memory::desc& x, const memory::desc& w,
+                                     const memory::desc& y, Into into) {
+  dnnl::primitive_attr attributes;
+  if (into == Into::add) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0F);
+    attributes.set_post_ops(sum);
+  }
+  return {dnnl::matmul::desc(x, w, y), attributes, cpu()};
+}
+
+/// The parts as bf16, dense.
+AlignedBytes rounded(std::span<const StoredRows> parts, std::int64_t rows) {
+  const std::int64_t columns = parts.front().columns;
+  AlignedBytes bytes = allocate_aligned(rows * columns * 2);
+  auto* target = reinterpret_cast<std::uint16_t*>(bytes.get());
+  for (const StoredRows& part : parts) {
+#pragma omp parallel
+    {
+      std::vector<float> row(static_cast<std::size_t>(columns));
+#pragma omp for
+      for (std::int64_t i = 0; i < part.rows; ++i) {
+        dequantise(part.format, {part.row(i), static_cast<std::size_t>(part.row_bytes())}, row);
+        std::uint16_t* out = target + i * columns;
+        for (std::int64_t k = 0; k < columns; ++k)
+          out[k] = float_to_bf16(row[static_cast<std::size_t>(k)]);
+      }
+    }
+    target += part.rows * columns;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+struct Bf16Product::Packed {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  memory weights;
+  std::unordered_map<std::int64_t, dnnl::matmul> by_shape;  // (rows of x, y's stride, into)
+  AlignedBytes input;                                       // x as bf16
+  std::int64_t input_rows = 0;
+
+  const dnnl::matmul& primitive(const Rows<const float>& x, const Rows<float>& y, Into into);
+  void convert(const Rows<const float>& x);
+};
+
+Bf16Product::Bf16Product(std::span<const StoredRows> parts) : packed_(std::make_unique<Packed>()) {
+  Packed& packed = *packed_;
+  packed.columns = parts.front().columns;
+  for (const StoredRows& part : parts) packed.rows += part.rows;
+  const std::int64_t n = packed.rows;
+  const std::int64_t k = packed.columns;
+  const SignalsHeld held;
+  const memory::desc any({k, n}, memory::data_type::bf16, memory::format_tag::any);
+  const auto wanted = product(matrix(kLayoutRows, k, memory::data_type::bf16, k), any,
+                              matrix(kLayoutRows, n, memory::data_type::f32, n), Into::overwrite);
+  const AlignedBytes dense = rounded(parts, n);
+  memory plain({{k, n}, memory::data_type::bf16, memory::dims{1, k}}, cpu(), dense.get());
+  packed.weights = memory(wanted.weights_desc(), cpu());
+  dnnl::stream stream(cpu());
+  dnnl::reorder(plain, packed.weights).execute(stream, plain, packed.weights);
+  stream.wait();
+}
+
+Bf16Product::~Bf16Product() = default;
+
+void Bf16Product::Packed::convert(const Rows<const float>& x) {
+  if (x.count > input_rows) {
+    input = allocate_aligned(x.count * columns * 2);
+    input_rows = x.count;
+  }
+  auto* target = reinterpret_cast<std::uint16_t*>(input.get());
+#pragma omp parallel for
+  for (std::int64_t row = 0; row < x.count; ++row) {
+    for (std::int64_t i = 0; i < columns; ++i) target[row * columns + i] = float_to_bf16(x[row][i]);
+  }
+}
+
+/// Making one takes up to a millisecond, so that they are kept.
+const dnnl::matmul& Bf16Product::Packed::primitive(const Rows<const float>& x,
+                                                   const Rows<float>& y, Into into) {
+  const std::int64_t key = (x.count * (std::int64_t{1} << 32) + y.stride) * 2 + (into == Into::add);
+  const auto found = by_shape.find(key);
+  if (found != by_shape.end()) return found->second;
+  if (by_shape.size() >= kMostShapes) by_shape.clear();
+  const auto desc = product(matrix(x.count, columns, memory::data_type::bf16, columns),
+                            weights.get_desc(),
+                            matrix(x.count, rows, memory::data_type::f32, y.stride), into);
+  return by_shape.emplace(key, dnnl::matmul(desc)).first->second;
+}
+
+void Bf16Product::run(const Rows<const float>& x, const Rows<float>& y, Into into) {
+  Packed& packed = *packed_;
+  check(x.width == packed.columns, "w has rows of ", packed.columns, " elements, x of ", x.width);
+  check(y.count == x.count && y.width == packed.rows, "y is [", y.count, ", ", y.width,
+        "], must be [", x.count, ", ", packed.rows, "]");
+  if (x.count == 0) return;
+  packed.convert(x);
+  const SignalsHeld held;
+  const dnnl::matmul& matmul = packed.primitive(x, y, into);
+  memory input(matrix(x.count, packed.columns, memory::data_type::bf16, packed.columns), cpu(),
+               packed.input.get());
+  memory output(matrix(y.count, packed.rows, memory::data_type::f32, y.stride), cpu(), y.data);
+  dnnl::stream stream(cpu());
+  matmul.execute(stream, {{DNNL_ARG_SRC, input},
+                          {DNNL_ARG_WEIGHTS, packed.weights},
+                          {DNNL_ARG_DST, output}});
+  stream.wait();
+}
+
+}  // namespace headwise

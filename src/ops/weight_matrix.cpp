@@ -1,0 +1,106 @@
+#include "ops/weight_matrix.h"
+
+#include "core/aligned_memory.h"
+#include "core/check.h"
+#include "headwise/machine.h"
+#include "ops/bf16_product.h"
+#include "ops/block_product.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::int64_t kFewRows = 8;  // of x: up to here the stored blocks are faster
+
+MutableTensorView column_range(MutableTensorView matrix, std::int64_t first, std::int64_t width) {
+  matrix.data = static_cast<float*>(matrix.data) + first;
+  matrix.sizes[1] = width;
+  return matrix;
+}
+
+/// The parts as f32, dense.
+AlignedBytes dequantised(const std::vector<StoredRows>& parts, std::int64_t rows) {
+  const std::int64_t columns = parts.front().columns;
+  AlignedBytes bytes = allocate_aligned(rows * columns * 4);
+  auto* target = reinterpret_cast<float*>(bytes.get());
+  for (const StoredRows& part : parts) {
+#pragma omp parallel for
+    for (std::int64_t i = 0; i < part.rows; ++i)
+      dequantise(part.format, {part.row(i), static_cast<std::size_t>(part.row_bytes())},
+                 {target + i * columns, static_cast<std::size_t>(columns)});
+    target += part.rows * columns;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+/// One of the two, by the maths.
+struct WeightMatrix::Copy {
+  std::unique_ptr<Bf16Product> bf16;
+  AlignedBytes f32;
+};
+
+bool has_fast(Maths maths) { return maths == Maths::f32 || has_block_product(); }
+
+WeightMatrix::WeightMatrix(std::vector<StoredRows> parts, Maths maths)
+    : parts_(std::move(parts)), maths_(maths) {
+  check(!parts_.empty(), "a weight matrix needs a part");
+  if (!has_fast(maths))
+    throw Error(ErrorCode::not_possible, "bf16 maths needs AVX-512 with BF16 and VNNI");
+  columns_ = parts_.front().columns;
+  for (const StoredRows& part : parts_) {
+    check(part.columns == columns_, "parts have ", part.columns, " and ", columns_, " columns");
+    rows_ += part.rows;
+  }
+}
+
+WeightMatrix::WeightMatrix(WeightMatrix&&) noexcept = default;
+WeightMatrix& WeightMatrix::operator=(WeightMatrix&&) noexcept = default;
+WeightMatrix::~WeightMatrix() = default;
+
+void WeightMatrix::prepare() {
+  if (copy_) return;
+  auto copy = std::make_unique<Copy>();
+  if (maths_ == Maths::bf16) {
+    copy->bf16 = std::make_unique<Bf16Product>(parts_);
+  } else {
+    copy->f32 = dequantised(parts_, rows_);
+  }
+  copy_ = std::move(copy);
+}
+
+void WeightMatrix::multiply(const TensorView& x, const MutableTensorView& y, Into into) {
+  if (maths_ == Maths::f32) {
+    prepare();
+    linear(x, dense(reinterpret_cast<const float*>(copy_->f32.get()), DType::f32, {rows_, columns_}),
+           y, into);
+    return;
+  }
+  const Rows<const float> in = rows_of(x, "x");
+  const Rows<float> out = rows_of(y, "y");
+  if (in.count > kFewRows) {
+    prepare();
+    copy_->bf16->run(in, out, into);
+    return;
+  }
+  check(out.width == rows_, "y has rows of ", out.width, " elements, w ", rows_, " rows");
+  std::int64_t first = 0;
+  for (const StoredRows& part : parts_) {
+    block_product(in, part, rows_of(column_range(y, first, part.rows), "y"), into);
+    first += part.rows;
+  }
+}
+
+void WeightMatrix::row(std::int64_t index, float* out) const {
+  for (const StoredRows& part : parts_) {
+    if (index < part.rows) {
+      dequantise(part.format, {part.row(index), static_cast<std::size_t>(part.row_bytes())},
+                 {out, static_cast<std::size_t>(columns_)});
+      return;
+    }
+    index -= part.rows;
+  }
+  check(false, "the matrix has no such row");
+}
+
+}  // namespace headwise

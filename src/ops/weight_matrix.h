@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "headwise/tensor_view.h"
+#include "ops/linear.h"
+#include "ops/stored_rows.h"
+
+namespace headwise {
+
+/// How matrix products are computed.
+enum class Maths : std::uint8_t {
+  f32,   ///< weights dequantised to f32, all in f32
+  bf16,  ///< many rows: both sides rounded to bf16, f32 sums; few rows: stored blocks (block_product.h)
+};
+
+/// Whether this machine computes in `maths` faster than it would in f32.
+bool has_fast(Maths maths);
+
+/// A weight matrix [rows, columns] and its products. Not for several threads at once.
+class WeightMatrix {
+ public:
+  WeightMatrix() = default;
+  /// `parts`, of the same number of columns, lie below one another. Their bytes must outlive it.
+  /// Maths::bf16 throws Error(not_possible) where the machine has no block products.
+  WeightMatrix(std::vector<StoredRows> parts, Maths maths);
+  WeightMatrix(WeightMatrix&&) noexcept;
+  WeightMatrix& operator=(WeightMatrix&&) noexcept;
+  ~WeightMatrix();
+
+  std::int64_t rows() const { return rows_; }
+  std::int64_t columns() const { return columns_; }
+
+  /// Makes now what products of many rows need, a copy of the weights, rather than with the first.
+  void prepare();
+
+  /// y[m, rows] = x[m, columns] w^T, or y += with Into::add. All f32. Throws Error(invalid_input)
+  /// where types or sizes do not fit.
+  void multiply(const TensorView& x, const MutableTensorView& y, Into into = Into::overwrite);
+
+  /// Row `index`, dequantised, to `out`, [columns].
+  void row(std::int64_t index, float* out) const;
+
+ private:
+  struct Copy;
+  std::vector<StoredRows> parts_;
+  std::int64_t rows_ = 0;
+  std::int64_t columns_ = 0;
+  Maths maths_ = Maths::f32;
+  std::unique_ptr<Copy> copy_;
+};
+
+}  // namespace headwise

@@ -1,0 +1,212 @@
+#include "ops/weight_matrix.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/number_formats.h"
+#include "headwise/error.h"
+
+namespace headwise {
+namespace {
+
+/// Stored rows of random blocks with finite numbers, and the same in f32.
+struct StoredMatrix {
+  StoredRows rows;
+  std::vector<std::byte> bytes;
+  std::vector<float> values;
+};
+
+/// Where the f16 numbers of a block lie.
+std::vector<std::size_t> halves_of(BlockFormat format) {
+  switch (format) {
+    case BlockFormat::q4_0:
+    case BlockFormat::q5_0:
+    case BlockFormat::q8_0: return {0};
+    case BlockFormat::q4_1:
+    case BlockFormat::q5_1:
+    case BlockFormat::q4_k:
+    case BlockFormat::q5_k: return {0, 2};
+    case BlockFormat::q6_k: return {208};
+    default: return {};
+  }
+}
+
+void write_number(std::byte* at, BlockFormat format, float number) {
+  if (format == BlockFormat::f32) std::memcpy(at, &number, 4);
+  const std::uint16_t half = format == BlockFormat::bf16 ? float_to_bf16(number) : float_to_f16(number);
+  if (format != BlockFormat::f32) std::memcpy(at, &half, 2);
+}
+
+StoredMatrix random_matrix(BlockFormat format, std::int64_t rows, std::int64_t columns, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal(0.0F, 0.1F);
+  StoredMatrix matrix{.rows = {format, nullptr, rows, columns}};
+  matrix.bytes.resize(static_cast<std::size_t>(rows * matrix.rows.row_bytes()));
+  for (std::byte& byte : matrix.bytes) byte = static_cast<std::byte>(generator());
+  const std::size_t block = block_bytes(format);
+  for (std::size_t at = 0; at < matrix.bytes.size(); at += block) {
+    if (block_elements(format) == 1) write_number(&matrix.bytes[at], format, normal(generator));
+    for (const std::size_t half : halves_of(format))
+      write_number(&matrix.bytes[at + half], format, normal(generator));
+  }
+  matrix.rows.data = matrix.bytes.data();
+  matrix.values.resize(static_cast<std::size_t>(rows * columns));
+  dequantise(format, matrix.bytes, matrix.values);
+  return matrix;
+}
+
+std::vector<float> random_floats(std::int64_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = normal(generator);
+  return values;
+}
+
+/// |y - exact| / |exact| over all of y.
+double relative_error(const StoredMatrix& w, const std::vector<float>& x,
+                      const std::vector<float>& y, std::int64_t m, double before = 0.0) {
+  double difference = 0.0;
+  double norm = 0.0;
+  const std::int64_t k = w.rows.columns;
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < w.rows.rows; ++j) {
+      double exact = before;
+      for (std::int64_t c = 0; c < k; ++c)
+        exact += double{x[std::size_t(i * k + c)]} * w.values[std::size_t(j * k + c)];
+      difference += std::pow(y[std::size_t(i * w.rows.rows + j)] - exact, 2);
+      norm += exact * exact;
+    }
+  }
+  return std::sqrt(difference / norm);
+}
+
+constexpr BlockFormat kFormats[] = {
+    BlockFormat::f32,  BlockFormat::f16,  BlockFormat::bf16, BlockFormat::q4_0,
+    BlockFormat::q4_1, BlockFormat::q5_0, BlockFormat::q5_1, BlockFormat::q8_0,
+    BlockFormat::q4_k, BlockFormat::q5_k, BlockFormat::q6_k};
+
+struct Case {
+  BlockFormat format;
+  Maths maths;
+};
+
+class WeightProducts : public testing::TestWithParam<Case> {};
+
+TEST_P(WeightProducts, EqualThoseInDouble) {
+  const auto [format, maths] = GetParam();
+  if (!has_fast(maths)) GTEST_SKIP() << "no bf16 on this machine";
+  for (const std::int64_t m : {1, 2, 3, 4, 5, 8, 9, 33}) {
+    for (const std::int64_t n : {1, 6, 64}) {
+      const std::int64_t k = block_elements(format) == 1 ? 49 : m % 2 == 0 ? 256 : 768;
+      const StoredMatrix w = random_matrix(format, n, k, static_cast<unsigned>(m * 100 + n));
+      const std::vector<float> x = random_floats(m * k, 7);
+      std::vector<float> y(static_cast<std::size_t>(m * n), NAN);
+      WeightMatrix matrix({w.rows}, maths);
+      const TensorView input = dense(x.data(), DType::f32, {m, k});
+      const MutableTensorView output = dense(y.data(), DType::f32, {m, n});
+      const double bound = maths == Maths::bf16 && m > 8 ? 6e-3 : 5e-5;
+      matrix.multiply(input, output);
+      EXPECT_LE(relative_error(w, x, y, m), bound) << m << " rows, " << n << " weights";
+      std::fill(y.begin(), y.end(), 3.0F);
+      matrix.multiply(input, output, Into::add);
+      EXPECT_LE(relative_error(w, x, y, m, 3.0), bound) << m << " rows added";
+    }
+  }
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const BlockFormat format : kFormats)
+    for (const Maths maths : {Maths::f32, Maths::bf16}) cases.push_back({format, maths});
+  return cases;
+}
+
+std::string case_name(const testing::TestParamInfo<Case>& tested) {
+  return std::string(name(tested.param.format)) +
+         (tested.param.maths == Maths::bf16 ? "_bf16" : "_f32");
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, WeightProducts, testing::ValuesIn(all_cases()), case_name);
+
+TEST(WeightMatrices, PartsOfSeveralFormatsLieBelowOneAnother) {
+  for (const Maths maths : {Maths::f32, Maths::bf16}) {
+    if (!has_fast(maths)) continue;
+    const StoredMatrix top = random_matrix(BlockFormat::q5_0, 6, 64, 1);
+    const StoredMatrix bottom = random_matrix(BlockFormat::q8_0, 3, 64, 2);
+    WeightMatrix both({top.rows, bottom.rows}, maths);
+    for (const std::int64_t m : {1, 12}) {
+      const std::vector<float> x = random_floats(m * 64, 3);
+      std::vector<float> y(static_cast<std::size_t>(m * 9));
+      both.multiply(dense(x.data(), DType::f32, {m, 64}), dense(y.data(), DType::f32, {m, 9}));
+      std::vector<float> upper, lower;
+      for (std::int64_t i = 0; i < m; ++i) {
+        upper.insert(upper.end(), y.begin() + i * 9, y.begin() + i * 9 + 6);
+        lower.insert(lower.end(), y.begin() + i * 9 + 6, y.begin() + i * 9 + 9);
+      }
+      EXPECT_LE(relative_error(top, x, upper, m), 6e-3);
+      EXPECT_LE(relative_error(bottom, x, lower, m), 6e-3);
+    }
+    std::vector<float> row(64);
+    both.row(7, row.data());
+    EXPECT_EQ(row, std::vector<float>(bottom.values.begin() + 64, bottom.values.begin() + 128));
+  }
+}
+
+// Numbers of very different size in one row, as trained models have them.
+TEST(WeightMatrices, OutliersLeaveTheirNeighboursExact) {
+  if (!has_fast(Maths::bf16)) GTEST_SKIP() << "no bf16 on this machine";
+  const StoredMatrix w = random_matrix(BlockFormat::q4_1, 16, 576, 1);
+  std::vector<float> x = random_floats(576, 2);
+  x[100] = 3000.0F;
+  x[400] = 1e-20F;
+  std::vector<float> y(16);
+  WeightMatrix matrix({w.rows}, Maths::bf16);
+  matrix.multiply(dense(x.data(), DType::f32, {1, 576}), dense(y.data(), DType::f32, {1, 16}));
+  EXPECT_LE(relative_error(w, x, y, 1), 5e-5);
+}
+
+TEST(WeightMatrices, ZerosTinyNumbersAndWhatIsNoNumber) {
+  if (!has_fast(Maths::bf16)) GTEST_SKIP() << "no bf16 on this machine";
+  const StoredMatrix w = random_matrix(BlockFormat::q8_0, 4, 64, 1);
+  WeightMatrix matrix({w.rows}, Maths::bf16);
+  const auto product = [&](float number) {
+    std::vector<float> x(64, 0.0F);
+    x[40] = number;
+    std::vector<float> y(4, 9.0F);
+    matrix.multiply(dense(x.data(), DType::f32, {1, 64}), dense(y.data(), DType::f32, {1, 4}));
+    return y;
+  };
+  EXPECT_EQ(product(0.0F), std::vector<float>(4, 0.0F));
+  EXPECT_EQ(product(1e-42F), std::vector<float>(4, 0.0F));
+  for (const float bad : {NAN, INFINITY, -INFINITY})
+    for (const float y : product(bad)) EXPECT_TRUE(std::isnan(y)) << bad;
+}
+
+TEST(WeightMatrices, ErrorsNameTheSizes) {
+  const StoredMatrix w = random_matrix(BlockFormat::f32, 4, 8, 1);
+  const StoredMatrix other = random_matrix(BlockFormat::f32, 4, 9, 1);
+  EXPECT_THROW(WeightMatrix({}, Maths::f32), Error);
+  EXPECT_THROW(WeightMatrix({w.rows, other.rows}, Maths::f32), Error);
+  std::vector<float> data(512);
+  const auto view = [&](std::int64_t rows, std::int64_t columns) {
+    return dense(data.data(), DType::f32, {rows, columns});
+  };
+  for (const Maths maths : {Maths::f32, Maths::bf16}) {
+    if (!has_fast(maths)) continue;
+    WeightMatrix matrix({w.rows}, maths);
+    for (const std::int64_t m : {1, 20}) {
+      EXPECT_THROW(matrix.multiply(view(m, 7), view(m, 4)), Error);
+      EXPECT_THROW(matrix.multiply(view(m, 8), view(m, 5)), Error);
+      EXPECT_THROW(matrix.multiply(view(m, 8), view(m + 1, 4)), Error);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headwise
