@@ -46,19 +46,20 @@ void AttentionCheck::compare_row(const StepBatch& step, int layer, std::int64_t 
       static_cast<std::int32_t>(step.kv_lens[0] - step.q_lens[0] + row)};
 
   StepBatch single = step;
-  single.q.data = static_cast<const float*>(step.q.data) + row * step.q.strides[0];
+  single.q.data = static_cast<const std::byte*>(step.q.data) +
+                  row * step.q.strides[0] * static_cast<std::int64_t>(size_of(step.q.dtype));
   single.q.sizes[0] = 1;
   single.out = dense(exact.data(), DType::f32, {1, shape_.q_heads, shape_.head_dim_v});
   single.q_lens = one;
   single.q_start = start;
 
   const auto plan = reference.plan(shape_, single);
-  const auto binding = reference.bind(shape_, cache_->layer(0, layer), KvLayout::paged);
+  const auto binding = reference.bind(shape_, cache_->layer(group_, layer), KvLayout::paged);
   const AlignedBytes workspace = allocate_aligned(plan->workspace_bytes());
   RunArgs args;
   args.kv = binding.get();
-  args.k_scale = cache_->k_scale(0, layer);
-  args.v_scale = cache_->v_scale(0, layer);
+  args.k_scale = cache_->k_scale(group_, layer);
+  args.v_scale = cache_->v_scale(group_, layer);
   args.workspace = workspace.get();
   plan->run(args);
 

@@ -10,11 +10,13 @@ namespace headwise {
 /// Compares sampled rows of a run's attention with the backend `reference`.
 class AttentionCheck {
  public:
-  /// Looks at the layers of a cache's only group. The cache must outlive it.
-  AttentionCheck(const AttentionShape& shape, const KvCache& cache)
-      : shape_(shape), cache_(&cache) {}
+  /// Looks at the layers of a group of the cache, which must outlive it.
+  AttentionCheck(const KvCache& cache, int group)
+      : shape_(cache.options().groups[static_cast<std::size_t>(group)].group.shape),
+        cache_(&cache),
+        group_(group) {}
 
-  /// Looks at the out, dense and f32, of a step of one request that has just run over `layer`: at
+  /// Looks at the out, f32, of a step of one request that has just run over the group's `layer`: at
   /// its last row and one more, in a few layers of each step.
   void compare(const StepBatch& step, int layer);
 
@@ -28,6 +30,7 @@ class AttentionCheck {
 
   AttentionShape shape_;
   const KvCache* cache_;
+  int group_;
   std::int64_t rows_ = 0;
   double worst_ = 0.0;
 };

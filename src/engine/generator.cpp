@@ -5,29 +5,30 @@
 #include <span>
 
 #include "model/stream_decoder.h"
-#include "ops/sampling.h"
 
 namespace headwise {
 
 Generator::Generator(Transformer& transformer, KvCache& cache, SequenceId sequence,
-                     std::vector<TokenId>& text, const GenerateEvents& events)
+                     std::vector<TokenId>& text, Sampler& sampler, const GenerateEvents& events)
     : transformer_(transformer),
       cache_(cache),
       sequence_(sequence),
       text_(text),
+      sampler_(sampler),
       events_(events),
       reused_(cache.length(sequence)) {}
 
-/// The next `tokens` tokens of the text, and the token that follows them.
+/// The next `tokens` tokens of the text. Draws the token that follows them where they are its last.
 TokenId Generator::timed_step(std::size_t tokens, PhaseTime& time) {
   using Clock = std::chrono::steady_clock;
-  const double attention_before = transformer_.attention().seconds();
+  const double attention_before = transformer_.attention_seconds();
   const Clock::time_point start = Clock::now();
   const auto done = static_cast<std::size_t>(cache_.length(sequence_));
   const auto told = std::span(text_).first(done + tokens);
-  const TokenId next = argmax(transformer_.forward(told.last(tokens), sequence_, told));
+  const std::span<const float> logits = transformer_.forward(told.last(tokens), sequence_, told);
+  const TokenId next = told.size() == text_.size() ? sampler_.draw(logits) : 0;
   time.seconds += std::chrono::duration<double>(Clock::now() - start).count();
-  time.attention += transformer_.attention().seconds() - attention_before;
+  time.attention += transformer_.attention_seconds() - attention_before;
   time.tokens += static_cast<std::int64_t>(tokens);
   return next;
 }
@@ -49,7 +50,7 @@ std::optional<TokenId> Generator::prefill() {
 Finish Generator::decode(TokenId first, std::int64_t most, const Tokenizer& tokenizer,
                          Generation& generation) {
   // Said now, so that no log line comes between two pieces of text.
-  if (most > 1) transformer_.attention().prepare(Phase::decode);
+  if (most > 1) transformer_.prepare(Phase::decode);
   StreamDecoder text(tokenizer);
   Finish finish = Finish::max_new;
   for (TokenId next = first;; next = timed_step(1, decode_)) {

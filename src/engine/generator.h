@@ -7,6 +7,7 @@
 #include "engine/generation.h"
 #include "engine/transformer.h"
 #include "headwise/kv_cache.h"
+#include "ops/sampling.h"
 
 namespace headwise {
 
@@ -24,14 +25,14 @@ struct PhaseTime {
   }
 };
 
-/// A greedy generation under way: a text whose sequence grows behind what it holds of it, and what
+/// A generation under way: a text whose sequence grows behind what it holds of it, and what
 /// its steps took.
 class Generator {
  public:
   /// `text` is the prompt, of which the sequence holds a beginning; new tokens are added to it. All
   /// must outlive it.
   Generator(Transformer& transformer, KvCache& cache, SequenceId sequence,
-            std::vector<TokenId>& text, const GenerateEvents& events);
+            std::vector<TokenId>& text, Sampler& sampler, const GenerateEvents& events);
 
   /// The first new token; absent where it was stopped.
   std::optional<TokenId> prefill();
@@ -52,6 +53,7 @@ class Generator {
   KvCache& cache_;
   SequenceId sequence_;
   std::vector<TokenId>& text_;  // the prompt, then the new tokens
+  Sampler& sampler_;
   const GenerateEvents& events_;
   std::int32_t reused_;  // tokens of the prompt
   PhaseTime prefill_;

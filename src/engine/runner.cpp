@@ -17,20 +17,25 @@ void check_options(const GenerateOptions& options) {
   check(options.threads >= 0, "threads must not be negative, is ", options.threads);
 }
 
-/// Of texts of at most `tokens` tokens.
-SessionOptions session_options(const GenerateOptions& options, std::int64_t tokens) {
-  return {.capacity = static_cast<std::int32_t>(tokens),
-          .kv_type = options.kv_type,
-          .chunk = options.chunk,
-          .backend = options.backend,
-          .threads = options.threads,
-          .check = options.check};
-}
+Maths default_maths() { return has_fast(Maths::bf16) ? Maths::bf16 : Maths::f32; }
 
 }  // namespace
 
-Runner::Runner(const std::filesystem::path& model)
-    : file_(model), tokenizer_(file_), weights_(load_llama_weights(file_)) {}
+Runner::Runner(const std::filesystem::path& model, const ModelOptions& options)
+    : file_(model),
+      tokenizer_(*file_.gguf()),
+      weights_(load_weights(file_, options.maths.value_or(default_maths()))) {}
+
+/// Of texts of at most `tokens` tokens.
+SessionOptions Runner::session_options(const GenerateOptions& options, std::int64_t tokens) const {
+  return {.capacity = static_cast<std::int32_t>(tokens),
+          .kv_type = options.kv_type.value_or(q_type_of(weights_.maths)),
+          .chunk = options.chunk,
+          .backend = options.backend,
+          .threads = options.threads,
+          .check = options.check,
+          .sampling = options.sampling};
+}
 
 std::vector<TokenId> Runner::encode(const GenerateOptions& options) const {
   check_options(options);
@@ -41,14 +46,14 @@ std::vector<TokenId> Runner::encode(const GenerateOptions& options) const {
   }
   if (options.raw) return tokenizer_.encode(options.prompt, SpecialText::parsed);
   const ChatMessage question{.role = "user", .content = options.prompt};
-  return ChatTemplate(file_).encode(tokenizer_, {&question, 1});
+  return ChatTemplate(*file_.gguf()).encode(tokenizer_, {&question, 1});
 }
 
 std::vector<TokenId> Runner::encode(std::span<const ChatMessage> conversation) const {
-  return ChatTemplate(file_).encode(tokenizer_, conversation);
+  return ChatTemplate(*file_.gguf()).encode(tokenizer_, conversation);
 }
 
-Generation Runner::generate(const GenerateOptions& options, const GenerateEvents& events) const {
+Generation Runner::generate(const GenerateOptions& options, const GenerateEvents& events) {
   const Session::Clock::time_point start = Session::Clock::now();
   std::vector<TokenId> tokens = encode(options);
   const auto prompt = static_cast<std::int64_t>(tokens.size());
@@ -59,10 +64,14 @@ Generation Runner::generate(const GenerateOptions& options, const GenerateEvents
   return session.answer(std::move(tokens), options.max_new, events, start);
 }
 
-Session Runner::session(const GenerateOptions& options) const {
+Session Runner::session(const GenerateOptions& options) {
   // A long context's cache may be larger than memory: a quarter of it is the most that is taken.
-  const LayerGroup group{attention_shape(weights_.config, options.kv_type), weights_.config.layers};
-  const std::int64_t room = this_machine().cpu.memory_bytes / 4 / kv_bytes_per_token(group);
+  const DType q_type = q_type_of(weights_.maths);
+  std::int64_t bytes_a_token = 0;
+  for (const LayerGroup& group :
+       layer_groups(weights_.config, q_type, options.kv_type.value_or(q_type)))
+    bytes_a_token += kv_bytes_per_token(group);
+  const std::int64_t room = this_machine().cpu.memory_bytes / 4 / bytes_a_token;
   const std::int64_t context = std::clamp<std::int64_t>(room, 1, weights_.config.context);
   if (context < weights_.config.context)
     log(LogLevel::warning, concat("the cache has room for ", context, " tokens of the context's ",

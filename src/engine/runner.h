@@ -2,14 +2,15 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "engine/llama_weights.h"
+#include "engine/model_weights.h"
 #include "engine/session.h"
 #include "model/chat_template.h"
-#include "model/gguf.h"
+#include "model/model_file.h"
 #include "model/tokenizer.h"
 
 namespace headwise {
@@ -22,16 +23,24 @@ struct GenerateOptions {
   std::string backend;         ///< forced, as for Registry::choose; "": the best one
   int threads = 0;             ///< CPU threads; 0: all that the process may run on
   bool check = false;          ///< compare sampled rows of attention with `reference`
-  DType kv_type = DType::f32;  ///< of the cache
+  std::optional<DType> kv_type;  ///< of the cache; absent: q's, f32 or bf16 by the maths
+  SamplingOptions sampling;      ///< greedy by default
 };
 
-/// A model in memory, and greedy generation with it.
+/// What a model is opened with.
+struct ModelOptions {
+  std::optional<Maths> maths;  ///< absent: bf16 where the machine is fast at it
+};
+
+/// A model in memory, and generation with it. For one thread at a time.
 class Runner {
  public:
-  /// Reads a GGUF file. Throws Error naming what is wrong with it.
-  explicit Runner(const std::filesystem::path& model);
+  /// Reads a GGUF file or a Hugging Face folder. Throws Error naming what is wrong with it.
+  explicit Runner(const std::filesystem::path& model, const ModelOptions& options = {});
 
-  const LlamaConfig& config() const { return weights_.config; }
+  const ModelConfig& config() const { return weights_.config; }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  ModelWeights& weights() { return weights_; }
 
   /// The prompt's tokens. Throws Error where it is empty, or has no chat template and is not raw.
   std::vector<TokenId> encode(const GenerateOptions& options) const;
@@ -42,17 +51,19 @@ class Runner {
 
   /// Runs the prompt in chunks, then one step a token. Throws Error on bad options, with both
   /// numbers where the prompt is longer than the model's context, and as Registry::choose does.
-  Generation generate(const GenerateOptions& options, const GenerateEvents& events = {}) const;
+  Generation generate(const GenerateOptions& options, const GenerateEvents& events = {});
 
   /// For several texts over one cache, which has room for the model's context, or what fits in a
   /// quarter of memory. Of the options prompt, raw and max_new do not count. The runner must
   /// outlive it.
-  Session session(const GenerateOptions& options) const;
+  Session session(const GenerateOptions& options);
 
  private:
-  GgufFile file_;
+  SessionOptions session_options(const GenerateOptions& options, std::int64_t tokens) const;
+
+  ModelFile file_;
   Tokenizer tokenizer_;
-  LlamaWeights weights_;
+  ModelWeights weights_;
 };
 
 }  // namespace headwise

@@ -20,18 +20,37 @@ AttentionOptions attention_options(const SessionOptions& options) {
           .max_context = options.capacity};
 }
 
+// Tokens behind a window that are kept, so that a text may be cut by as many and go on: what asks
+// another question of the same document cuts the last question and its answer.
+constexpr std::int32_t kWindowSlack = 1024;
+
+/// Tokens of a text, at most, that a group holds at a time.
+std::int64_t most_kept(const AttentionShape& shape, const AttentionOptions& attention) {
+  if (shape.window_left < 0) return attention.max_context;
+  return std::min<std::int64_t>(attention.max_context,
+                                shape.window_left + attention.max_tokens + kWindowSlack);
+}
+
 /// Of one text at a time, and the one before it while it is looked up; what is left of earlier ones
-/// is given up for it. A page is there to copy one that the text is cut in.
-KvCacheOptions cache_options(const AttentionShape& shape, int layers,
+/// is given up for it. A page is there to copy one that the text is cut in, another for what begins
+/// or ends within a page.
+KvCacheOptions cache_options(const std::vector<LayerGroup>& groups,
                              const AttentionOptions& attention) {
   KvCacheOptions options;
-  options.page_size = preferred_page_size(shape, attention);
+  options.page_size = preferred_page_size(groups.front().shape, attention);
   options.max_sequences = 2;
   options.max_tokens = attention.max_context;
-  options.groups = {
-      {.group = {.shape = shape, .layers = layers},
-       .pages = (attention.max_context + options.page_size - 1) / options.page_size + 1}};
+  for (const LayerGroup& group : groups) {
+    const std::int64_t tokens = most_kept(group.shape, attention);
+    options.groups.push_back({.group = group,
+                              .pages = (tokens + options.page_size - 1) / options.page_size + 2,
+                              .window_slack = group.shape.window_left < 0 ? 0 : kWindowSlack});
+  }
   return options;
+}
+
+std::vector<LayerGroup> groups_of(const ModelWeights& weights, DType kv_type) {
+  return layer_groups(weights.config, q_type_of(weights.maths), kv_type);
 }
 
 double milliseconds_since(Session::Clock::time_point start) {
@@ -40,14 +59,13 @@ double milliseconds_since(Session::Clock::time_point start) {
 
 }  // namespace
 
-Session::Session(const LlamaWeights& weights, const Tokenizer& tokenizer,
+Session::Session(ModelWeights& weights, const Tokenizer& tokenizer,
                  const SessionOptions& options)
     : weights_(&weights), tokenizer_(&tokenizer), options_(options) {
   check(options.capacity >= 1, "capacity must be at least 1, is ", options.capacity);
   check(options.chunk >= 1, "chunk must be at least 1, is ", options.chunk);
   const AttentionOptions attention = attention_options(options);
-  const AttentionShape shape = attention_shape(weights.config, options.kv_type);
-  cache_ = std::make_unique<KvCache>(cache_options(shape, weights.config.layers, attention));
+  cache_ = std::make_unique<KvCache>(cache_options(groups_of(weights, options.kv_type), attention));
   transformer_ = std::make_unique<Transformer>(weights, *cache_, attention);
   sequence_ = cache_->create();
   if (options.check) transformer_->check_attention();
@@ -72,7 +90,8 @@ Generation Session::answer(std::vector<TokenId> prompt, std::int64_t max_new,
   generation.prompt_tokens = prompt;
   generation.finish = Finish::stopped;
   begin(std::move(prompt));
-  Generator generator(*transformer_, *cache_, sequence_, text_, events);
+  Sampler sampler(options_.sampling);
+  Generator generator(*transformer_, *cache_, sequence_, text_, sampler, events);
   if (const std::optional<TokenId> first = generator.prefill()) {
     generation.ttft_ms = milliseconds_since(start);
     generation.finish = generator.decode(*first, most_new, *tokenizer_, generation);
@@ -92,7 +111,7 @@ void Session::begin(std::vector<TokenId> prompt) {
   const auto asked = std::span(prompt).first(prompt.size() - 1);  // one is left to compute
   const auto common =
       static_cast<std::int32_t>(std::ranges::mismatch(held, asked).in1 - held.begin());
-  if (common > hit.reused_tokens) {
+  if (common > hit.reused_tokens && can_be_cut(common)) {
     cache_->free(hit.sequence);
     cache_->truncate(sequence_, common);
   } else {
@@ -102,31 +121,57 @@ void Session::begin(std::vector<TokenId> prompt) {
   text_ = std::move(prompt);
 }
 
-/// Finds the scales of K and V by a chunk of the prompt, run over a cache of F32.
+/// Whether all windows still have what the token behind the first `length` sees of the sequence.
+bool Session::can_be_cut(std::int32_t length) const {
+  for (int group = 0; group < cache_->groups(); ++group) {
+    const std::int64_t window =
+        cache_->options().groups[static_cast<std::size_t>(group)].group.shape.window_left;
+    if (window < 0 || length == 0) continue;
+    const std::int64_t first = std::max<std::int64_t>(0, length - window);
+    const auto page = static_cast<std::size_t>(first / cache_->options().page_size);
+    if (cache_->pages(sequence_, group)[page] < 0) return false;
+  }
+  return true;
+}
+
+/// Finds the scales of K and V by a chunk of the prompt, run over a cache of q's type.
 void Session::calibrate(std::span<const TokenId> prompt) {
   SessionOptions options = options_;
   options.capacity = static_cast<std::int32_t>(
       std::min<std::int64_t>({std::ssize(prompt), options.chunk, options.capacity}));
   const AttentionOptions attention = attention_options(options);
-  KvCache plain(
-      cache_options(attention_shape(weights_->config), weights_->config.layers, attention));
+  const DType plain_type = q_type_of(weights_->maths);
+  KvCache plain(cache_options(groups_of(*weights_, plain_type), attention));
   Transformer transformer(*weights_, plain, attention);
-  KvCalibration calibration(cache_->options().groups.front().group);
-  transformer.observe(&calibration);
+  std::vector<KvCalibration> calibrations;
+  for (const KvGroupOptions& group : cache_->options().groups)
+    calibrations.emplace_back(group.group);
+  transformer.observe(calibrations);
   const SequenceId sequence = plain.create();
   transformer.forward(prompt.first(static_cast<std::size_t>(options.capacity)), sequence);
-  calibration.apply(*cache_, 0);
+  for (int group = 0; group < cache_->groups(); ++group)
+    calibrations[static_cast<std::size_t>(group)].apply(*cache_, group);
   log(LogLevel::info, concat("KV in f8e4m3: scales by the first ", options.capacity, " tokens"));
 }
 
 void Session::report(Generation& generation) const {
-  generation.kv_bytes = cache_->usage(0).reserved;
-  if (options_.kv_type == DType::f8e4m3)
-    generation.kv_saturated = static_cast<std::int64_t>(cache_->saturated(0));
+  std::int64_t saturated = 0;
+  for (int group = 0; group < cache_->groups(); ++group) {
+    generation.kv_bytes += cache_->usage(group).reserved;
+    saturated += static_cast<std::int64_t>(cache_->saturated(group));
+  }
+  if (options_.kv_type == DType::f8e4m3) generation.kv_saturated = saturated;
   generation.peak_bytes = peak_memory_bytes();
-  generation.backends = transformer_->attention().log_lines();
-  if (const AttentionCheck* check = transformer_->attention_check())
-    generation.check = {check->rows(), check->worst(), check->bound()};
+  for (const StepAttention& attention : transformer_->attention())
+    generation.backends.insert(generation.backends.end(), attention.log_lines().begin(),
+                               attention.log_lines().end());
+  if (transformer_->attention_checks().empty()) return;
+  generation.check.emplace();
+  for (const AttentionCheck& check : transformer_->attention_checks()) {
+    generation.check->rows += check.rows();
+    generation.check->worst_error = std::max(generation.check->worst_error, check.worst());
+    generation.check->bound = check.bound();
+  }
 }
 
 }  // namespace headwise

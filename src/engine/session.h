@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "engine/generation.h"
-#include "engine/llama_weights.h"
+#include "engine/model_weights.h"
 #include "engine/transformer.h"
 #include "headwise/kv_cache.h"
 #include "model/tokenizer.h"
+#include "ops/sampling.h"
 
 namespace headwise {
 
@@ -22,6 +23,7 @@ struct SessionOptions {
   std::string backend;         ///< forced, as for Registry::choose; "": the best one
   int threads = 0;             ///< CPU threads; 0: all that the process may run on
   bool check = false;          ///< compare sampled rows of attention with `reference`
+  SamplingOptions sampling;    ///< the seed counts anew with each text
 };
 
 /// A model's texts, one after another over one KV cache: what the last text began with, or pages of
@@ -32,7 +34,7 @@ class Session {
 
   /// The weights and the tokenizer must outlive it. Throws Error as Registry::choose does, and
   /// where memory is too small.
-  Session(const LlamaWeights& weights, const Tokenizer& tokenizer, const SessionOptions& options);
+  Session(ModelWeights& weights, const Tokenizer& tokenizer, const SessionOptions& options);
 
   /// Runs a prompt in chunks, then one step a token, at most `max_new`. Time to first token counts
   /// from `start`. Throws Error where the prompt is empty, and with both numbers where it is longer
@@ -42,10 +44,11 @@ class Session {
 
  private:
   void begin(std::vector<TokenId> prompt);
+  bool can_be_cut(std::int32_t length) const;
   void calibrate(std::span<const TokenId> prompt);
   void report(Generation& generation) const;
 
-  const LlamaWeights* weights_;
+  ModelWeights* weights_;
   const Tokenizer* tokenizer_;
   SessionOptions options_;
   std::unique_ptr<KvCache> cache_;

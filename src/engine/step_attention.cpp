@@ -47,11 +47,12 @@ Problem problem_of_phase(const AttentionShape& shape, const AttentionOptions& op
 
 }  // namespace
 
-StepAttention::StepAttention(const AttentionShape& shape, const KvCache& cache,
+StepAttention::StepAttention(const KvCache& cache, int group, std::string layers,
                              const AttentionOptions& options)
-    : shape_(shape),
+    : shape_(cache.options().groups[static_cast<std::size_t>(group)].group.shape),
       cache_(&cache),
-      layers_(concat("0-", cache.options().groups.front().group.layers - 1)),
+      group_(group),
+      layers_(std::move(layers)),
       options_(options) {}
 
 void StepAttention::prepare(Phase phase) {
@@ -85,9 +86,9 @@ void StepAttention::begin(const StepBatch& step) {
 
 const StepAttention::Bindings& StepAttention::bindings_of(const Backend& backend) {
   Bindings& bindings = bindings_[&backend];
-  const int layers = cache_->options().groups.front().group.layers;
+  const int layers = cache_->options().groups[static_cast<std::size_t>(group_)].group.layers;
   for (int layer = static_cast<int>(bindings.size()); layer < layers; ++layer)
-    bindings.push_back(backend.bind(shape_, cache_->layer(0, layer), KvLayout::paged));
+    bindings.push_back(backend.bind(shape_, cache_->layer(group_, layer), KvLayout::paged));
   return bindings;
 }
 
@@ -95,8 +96,8 @@ void StepAttention::run(int layer) {
   const Timed timed(seconds_);
   RunArgs args;
   args.kv = (*current_->bindings)[static_cast<std::size_t>(layer)].get();
-  args.k_scale = cache_->k_scale(0, layer);
-  args.v_scale = cache_->v_scale(0, layer);
+  args.k_scale = cache_->k_scale(group_, layer);
+  args.v_scale = cache_->v_scale(group_, layer);
   args.workspace = workspace_.get();
   current_->plan->run(args);
 }

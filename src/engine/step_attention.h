@@ -23,9 +23,9 @@ struct AttentionOptions {
 /// comes, says so once at INFO, plans a step once and runs it once a layer.
 class StepAttention {
  public:
-  /// Of a cache's only group, all layers of the model. `shape` differs from the group's in q's type
-  /// at most. The cache must outlive it.
-  StepAttention(const AttentionShape& shape, const KvCache& cache, const AttentionOptions& options);
+  /// Of a group of the cache, which must outlive it. `layers` names them in log lines: "0-29".
+  StepAttention(const KvCache& cache, int group, std::string layers,
+                const AttentionOptions& options);
 
   /// Chooses the backend of a phase, and says so, if that has not been done. Throws Error as
   /// Registry::choose does.
@@ -38,7 +38,7 @@ class StepAttention {
   /// The one that begin() chose for the step.
   const Backend& backend() const { return *current_->backend; }
 
-  /// Runs the step over a layer of the cache: reads q and the pages, writes out.
+  /// Runs the step over a layer of the group: reads q and the pages, writes out.
   void run(int layer);
 
   const AttentionShape& shape() const { return shape_; }
@@ -57,7 +57,8 @@ class StepAttention {
 
   AttentionShape shape_;
   const KvCache* cache_;
-  std::string layers_;  // "0-29"
+  int group_;
+  std::string layers_;
   AttentionOptions options_;
   std::array<Prepared, 4> by_phase_;
   std::map<const Backend*, Bindings> bindings_;

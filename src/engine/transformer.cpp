@@ -4,81 +4,61 @@
 
 #include "core/check.h"
 #include "ops/activation.h"
-#include "ops/linear.h"
+#include "ops/elementwise.h"
 #include "ops/norm.h"
 
 namespace headwise {
 namespace {
 
-/// Columns first ... first + width - 1 of a matrix.
-MutableTensorView columns(MutableTensorView matrix, std::int64_t first, std::int64_t width) {
-  matrix.data = static_cast<float*>(matrix.data) + first;
-  matrix.sizes[1] = width;
-  return matrix;
+constexpr std::int64_t kLogitRows = 32;  // whose logits forward_each() computes together
+
+TensorView as_row(const std::vector<float>& values) {
+  return dense(values.data(), DType::f32, {1, std::ssize(values)});
 }
 
-/// [tokens, heads * dim] as [tokens, heads, dim].
-MutableTensorView as_heads(MutableTensorView matrix, int dim) {
-  matrix.rank = 3;
-  matrix.sizes = {matrix.sizes[0], matrix.sizes[1] / dim, dim, 0};
-  matrix.strides = {matrix.strides[0], dim, 1, 0};
-  return matrix;
-}
-
-MutableTensorView last_row(MutableTensorView matrix) {
-  matrix.data = static_cast<float*>(matrix.data) + (matrix.sizes[0] - 1) * matrix.strides[0];
-  matrix.sizes[0] = 1;
-  return matrix;
-}
-
-std::size_t elements(std::int64_t tokens, std::int64_t width) {
-  return static_cast<std::size_t>(tokens * width);
+/// Whether the cache is made for the model's layers and these types.
+bool fits(const KvCache& cache, const ModelConfig& config, DType q_type) {
+  const DType kv_type = cache.options().groups.front().group.shape.kv_type;
+  const std::vector<LayerGroup> wanted = layer_groups(config, q_type, kv_type);
+  return std::ranges::equal(cache.options().groups, wanted,
+                            [](const KvGroupOptions& has, const LayerGroup& wants) {
+                              return has.group.layers == wants.layers &&
+                                     has.group.shape == wants.shape;
+                            });
 }
 
 }  // namespace
 
-AttentionShape attention_shape(const LlamaConfig& config, DType kv_type) {
-  AttentionShape shape;
-  shape.q_heads = config.q_heads;
-  shape.kv_heads = config.kv_heads;
-  shape.head_dim_qk = config.head_dim;
-  shape.head_dim_v = config.head_dim;
-  shape.q_type = DType::f32;
-  shape.kv_type = kv_type;
-  return shape;
-}
-
-namespace {
-
-DType kv_type_of(const KvCache& cache) {
-  return cache.options().groups.front().group.shape.kv_type;
-}
-
-}  // namespace
-
-Transformer::Transformer(const LlamaWeights& weights, KvCache& cache,
-                         const AttentionOptions& options)
+Transformer::Transformer(ModelWeights& weights, KvCache& cache, const AttentionOptions& options)
     : weights_(&weights),
       cache_(&cache),
       max_tokens_(options.max_tokens),
-      attention_(attention_shape(weights.config, kv_type_of(cache)), cache, options),
-      rope_(weights.config.head_dim, weights.config.rope_base) {
-  const LlamaConfig& config = weights.config;
-  const LayerGroup& group = cache.options().groups.front().group;
-  check(cache.groups() == 1 && group.layers == config.layers, "the cache has ", cache.groups(),
-        " groups, the first of ", group.layers, " layers; the model has ", config.layers,
-        " in one");
+      places_(layer_places(weights.config)),
+      steps_(weights.config.kinds.size()),
+      buffers_(weights.config, options.max_tokens) {
+  const ModelConfig& config = weights.config;
+  check(fits(cache, config, q_type_of(weights.maths)),
+        "the cache is not made for the layer groups of this model");
   check(max_tokens_ > 0, "max_tokens must be above 0, is ", max_tokens_);
-  residual_.resize(elements(max_tokens_, config.width));
-  normed_.resize(elements(max_tokens_, config.width));
-  qkv_.resize(elements(max_tokens_, (config.q_heads + 2 * config.kv_heads) * config.head_dim));
-  attended_.resize(elements(max_tokens_, config.q_heads * config.head_dim));
-  gate_up_.resize(elements(max_tokens_, 2 * config.ffn_width));
-  logits_.resize(elements(1, config.vocab));
+  for (int group = 0; group < cache.groups(); ++group) {
+    const RopeConfig& rope = config.kinds[static_cast<std::size_t>(group)].rope;
+    attention_.emplace_back(cache, group, layer_list(config, group), options);
+    ropes_.emplace_back(rope.frequencies, rope.magnitude);
+  }
 }
 
 void Transformer::check_attention() {
-  check_ = std::make_unique<AttentionCheck>(attention_.shape(), *cache_);
+  for (int group = 0; group < cache_->groups(); ++group) checks_.emplace_back(*cache_, group);
+}
+
+void Transformer::prepare(Phase phase) {
+  for (StepAttention& attention : attention_) attention.prepare(phase);
+}
+
+double Transformer::attention_seconds() const {
+  double seconds = 0.0;
+  for (const StepAttention& attention : attention_) seconds += attention.seconds();
+  return seconds;
 }
 
 void Transformer::check_step(std::span<const TokenId> tokens) const {
@@ -90,89 +70,126 @@ void Transformer::check_step(std::span<const TokenId> tokens) const {
   }
 }
 
-Transformer::Activations Transformer::activations(std::int64_t tokens) {
-  const LlamaConfig& config = weights_->config;
-  const int dim = config.head_dim;
-  const std::int64_t q_width = std::int64_t{config.q_heads} * dim;
-  const std::int64_t kv_width = std::int64_t{config.kv_heads} * dim;
-  const auto rows = [&](std::vector<float>& buffer, std::int64_t width) {
-    return dense(buffer.data(), DType::f32, {tokens, width});
-  };
-  Activations a;
-  a.residual = rows(residual_, config.width);
-  a.normed = rows(normed_, config.width);
-  a.qkv = rows(qkv_, q_width + 2 * kv_width);
-  a.q = as_heads(columns(a.qkv, 0, q_width), dim);
-  a.k = as_heads(columns(a.qkv, q_width, kv_width), dim);
-  a.v = as_heads(columns(a.qkv, q_width + kv_width, kv_width), dim);
-  a.attended = rows(attended_, q_width);
-  a.gate_up = rows(gate_up_, 2 * std::int64_t{config.ffn_width});
-  a.gate = columns(a.gate_up, 0, config.ffn_width);
-  a.up = columns(a.gate_up, config.ffn_width, config.ffn_width);
-  return a;
-}
-
-void Transformer::embed(std::span<const TokenId> tokens) {
+void Transformer::embed(std::span<const TokenId> tokens, const Activations& a) {
+  const float scale = weights_->config.embedding_scale;
   const std::int64_t width = weights_->config.width;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const float* row = weights_->embedding.values.data() + tokens[i] * width;
-    std::copy_n(row, width, residual_.begin() + static_cast<std::int64_t>(i) * width);
+    auto* row = static_cast<float*>(a.residual.data) + static_cast<std::int64_t>(i) * width;
+    weights_->embedding.row(tokens[i], row);
+    if (scale != 1.0F) std::for_each_n(row, width, [scale](float& x) { x *= scale; });
   }
 }
 
-void Transformer::attend(const Activations& a, const StepBatch& step, KvStep& cache_step,
-                         int layer) {
-  const LlamaLayer& weights = weights_->layers[static_cast<std::size_t>(layer)];
-  rms_norm(a.residual, weights.attention_norm.view(), weights_->config.rms_eps, a.normed);
-  linear(a.normed, weights.qkv.view(), a.qkv);
-  rope(a.q, rope_);
-  rope(a.k, rope_);
-  if (calibration_ != nullptr) calibration_->observe(layer, a.k, a.v);
-  cache_step.append_kv(attention_.backend(), 0, layer, a.k, a.v);
-  attention_.run(layer);
-  if (check_) check_->compare(step, layer);
-  linear(a.attended, weights.attention_output.view(), a.residual, Into::add);
+/// residual += post_norm(x w^T).
+void Transformer::add_product(const TensorView& x, WeightMatrix& w,
+                              const std::vector<float>& post_norm, const Activations& a) {
+  if (post_norm.empty()) {
+    w.multiply(x, a.residual, Into::add);
+    return;
+  }
+  w.multiply(x, a.normed);
+  rms_norm(a.normed, as_row(post_norm), weights_->config.rms_eps, a.normed);
+  add(a.normed, a.residual);
 }
 
-void Transformer::feed_forward(const Activations& a, int layer) {
-  const LlamaLayer& weights = weights_->layers[static_cast<std::size_t>(layer)];
-  rms_norm(a.residual, weights.ffn_norm.view(), weights_->config.rms_eps, a.normed);
-  linear(a.normed, weights.gate_up.view(), a.gate_up);
-  silu_mul(a.gate, a.up, a.gate);
-  linear(a.gate, weights.down.view(), a.residual, Into::add);
+/// q, k and v of the normed activations, turned to their positions.
+void Transformer::project_qkv(const Activations& a, LayerWeights& weights, int group) {
+  const ModelConfig& config = weights_->config;
+  weights.qkv.multiply(a.normed, a.qkv);
+  if (config.qkv_bias) add(as_row(weights.qkv_bias), a.qkv);
+  if (config.qk_norm) {
+    rms_norm_heads(a.q, as_row(weights.q_norm), config.rms_eps);
+    rms_norm_heads(a.k, as_row(weights.k_norm), config.rms_eps);
+  }
+  const RopeTable& rope = ropes_[static_cast<std::size_t>(group)];
+  const auto turn = config.rope_pairs == RopePairs::halves ? rope_halves : rope_neighbours;
+  turn(a.q, rope);
+  turn(a.k, rope);
+  if (weights_->maths == Maths::bf16) round_heads(a.q, a.q_rounded);
 }
 
-std::span<const float> Transformer::forward(std::span<const TokenId> tokens, SequenceId sequence,
-                                            std::span<const TokenId> told) {
+void Transformer::attend(const Activations& a, KvStep& cache_step, int layer) {
+  LayerWeights& weights = weights_->layers[static_cast<std::size_t>(layer)];
+  const auto [group, index] = places_[static_cast<std::size_t>(layer)];
+  const auto of_group = static_cast<std::size_t>(group);
+  rms_norm(a.residual, as_row(weights.attention_norm), weights_->config.rms_eps, a.normed);
+  project_qkv(a, weights, group);
+  if (!calibrations_.empty()) calibrations_[of_group].observe(index, a.k, a.v);
+  StepAttention& attention = attention_[of_group];
+  cache_step.append_kv(attention.backend(), group, index, a.k, a.v);
+  attention.run(index);
+  if (!checks_.empty()) checks_[of_group].compare(steps_[of_group], index);
+  add_product(a.attended, weights.attention_output, weights.post_attention_norm, a);
+}
+
+void Transformer::feed_forward(const Activations& a, LayerWeights& weights) {
+  const ModelConfig& config = weights_->config;
+  rms_norm(a.residual, as_row(weights.ffn_norm), config.rms_eps, a.normed);
+  weights.gate_up.multiply(a.normed, a.gate_up);
+  const auto gated = config.activation == Activation::silu ? silu_mul : gelu_mul;
+  gated(a.gate, a.up, a.gate);
+  add_product(a.gate, weights.down, weights.post_ffn_norm, a);
+}
+
+void Transformer::begin_attention(const Activations& a, const KvStep& cache_step) {
+  const std::int32_t position = cache_step.kv_lens()[0] - cache_step.q_lens()[0];
+  for (std::size_t group = 0; group < steps_.size(); ++group) {
+    StepBatch& step = steps_[group];
+    step.q = weights_->maths == Maths::bf16 ? a.q_rounded : a.q;
+    step.out = as_heads(a.attended, weights_->config.head_dim);
+    cache_step.describe(static_cast<int>(group), step);
+    attention_[group].begin(step);
+    ropes_[group].set_positions(position, cache_step.q_lens()[0]);
+  }
+}
+
+/// Leaves the residual stream behind the last layer.
+Activations Transformer::run_layers(std::span<const TokenId> tokens, SequenceId sequence,
+                                    std::span<const TokenId> told) {
   check_step(tokens);
   const auto count = static_cast<std::int32_t>(tokens.size());
   const KvRequest request{.sequence = sequence, .new_tokens = count, .tokens = told};
   KvStep cache_step = cache_->begin({&request, 1});
-  const Activations a = activations(count);
-
-  StepBatch step;
-  step.q = a.q;
-  step.out = as_heads(a.attended, weights_->config.head_dim);
-  cache_step.describe(0, step);
-  attention_.begin(step);
-  rope_.set_positions(cache_->length(sequence), count);
-
-  embed(tokens);
+  const Activations a = buffers_.of(count);
+  begin_attention(a, cache_step);
+  embed(tokens, a);
   for (int layer = 0; layer < weights_->config.layers; ++layer) {
-    attend(a, step, cache_step, layer);
-    feed_forward(a, layer);
+    attend(a, cache_step, layer);
+    feed_forward(a, weights_->layers[static_cast<std::size_t>(layer)]);
   }
   cache_step.commit();
-
-  return logits_after(a);
+  return a;
 }
 
-std::span<const float> Transformer::logits_after(const Activations& a) {
-  const TensorView gain = weights_->final_norm.view();
-  rms_norm(last_row(a.residual), gain, weights_->config.rms_eps, last_row(a.normed));
-  linear(last_row(a.normed), weights_->output_matrix().view(),
-         dense(logits_.data(), DType::f32, {1, weights_->config.vocab}));
+/// Of rows first ... first + count - 1 of a step, [count, vocab].
+std::span<const float> Transformer::logits_of(const Activations& a, std::int64_t first,
+                                              std::int64_t count) {
+  const std::int64_t vocab = weights_->config.vocab;
+  logits_.resize(static_cast<std::size_t>(count * vocab));
+  const MutableTensorView normed = row_range(a.normed, first, count);
+  rms_norm(row_range(a.residual, first, count), as_row(weights_->final_norm),
+           weights_->config.rms_eps, normed);
+  weights_->output_matrix().multiply(normed, dense(logits_.data(), DType::f32, {count, vocab}));
   return logits_;
+}
+
+std::span<const float> Transformer::forward(std::span<const TokenId> tokens, SequenceId sequence,
+                                            std::span<const TokenId> told) {
+  const Activations a = run_layers(tokens, sequence, told);
+  return logits_of(a, std::ssize(tokens) - 1, 1);
+}
+
+void Transformer::forward_each(
+    std::span<const TokenId> tokens, SequenceId sequence,
+    const std::function<void(std::int64_t index, std::span<const float> logits)>& row) {
+  const Activations a = run_layers(tokens, sequence, {});
+  const auto vocab = static_cast<std::size_t>(weights_->config.vocab);
+  for (std::int64_t first = 0; first < std::ssize(tokens); first += kLogitRows) {
+    const std::int64_t count = std::min<std::int64_t>(std::ssize(tokens) - first, kLogitRows);
+    const std::span<const float> logits = logits_of(a, first, count);
+    for (std::int64_t i = 0; i < count; ++i)
+      row(first + i, logits.subspan(static_cast<std::size_t>(i) * vocab, vocab));
+  }
 }
 
 }  // namespace headwise

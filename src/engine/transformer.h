@@ -1,31 +1,35 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "engine/attention_check.h"
-#include "engine/llama_weights.h"
+#include "engine/layer_groups.h"
+#include "engine/model_weights.h"
 #include "engine/step_attention.h"
+#include "engine/step_buffers.h"
 #include "headwise/kv_cache.h"
 #include "headwise/kv_calibration.h"
-#include "model/tokenizer.h"
+#include "model/token_merges.h"
 #include "ops/rope.h"
 
 namespace headwise {
 
-/// The shape that a Llama layer's attention has in this engine: f32 q and out, causal.
-AttentionShape attention_shape(const LlamaConfig& config, DType kv_type = DType::f32);
+/// The type of q in this engine's attention.
+inline DType q_type_of(Maths maths) { return maths == Maths::bf16 ? DType::bf16 : DType::f32; }
 
-/// The forward pass of a Llama model in f32 on the CPU, one sequence a step. Source: Touvron et
-/// al. 2023, section 2.2 (pre-normalisation, SwiGLU, rotary positions). Not for several threads at
-/// once.
+/// The forward pass of a decoder-only model (model_config.h) on the CPU, one sequence a step.
+/// Sources: Touvron et al. 2023, section 2.2 (pre-normalisation, gated feed-forward, rotary
+/// positions); Gemma Team 2025, section 2 (local and global layers, norms of q and k and behind
+/// attention and feed-forward). Not for several threads at once.
 class Transformer {
  public:
-  /// The weights and the cache, one group of the model's layers on the CPU, must outlive it.
+  /// The weights and the cache, on the CPU with the model's layer_groups(), must outlive it.
   /// options.max_tokens bounds a step and sizes the buffers. Throws Error(invalid_input).
-  Transformer(const LlamaWeights& weights, KvCache& cache, const AttentionOptions& options);
+  Transformer(ModelWeights& weights, KvCache& cache, const AttentionOptions& options);
 
   /// Runs `tokens`, which follow what the sequence holds, and appends them to it. `told`: all of
   /// the sequence's tokens, these included, so that the cache may find them again; it may be empty.
@@ -35,45 +39,49 @@ class Transformer {
   std::span<const float> forward(std::span<const TokenId> tokens, SequenceId sequence,
                                  std::span<const TokenId> told = {});
 
-  /// From here on, K and V of every layer are shown to `calibration`, which must outlive it.
-  void observe(KvCalibration* calibration) { calibration_ = calibration; }
+  /// The same, with the logits of the token after each of `tokens`, in order, to `row`.
+  void forward_each(
+      std::span<const TokenId> tokens, SequenceId sequence,
+      const std::function<void(std::int64_t index, std::span<const float> logits)>& row);
+
+  /// From here on, K and V of every layer are shown to the calibration of its group; they must
+  /// outlive it.
+  void observe(std::span<KvCalibration> by_group) { calibrations_ = by_group; }
 
   /// From here on, sampled rows of every step's attention are compared with `reference`.
   void check_attention();
-  const AttentionCheck* attention_check() const { return check_.get(); }
+  std::span<const AttentionCheck> attention_checks() const { return checks_; }  ///< by group
 
-  StepAttention& attention() { return attention_; }
-  const StepAttention& attention() const { return attention_; }
+  /// Chooses the backends of a phase, and says so, if that has not been done.
+  void prepare(Phase phase);
+  std::span<const StepAttention> attention() const { return attention_; }  ///< by group
+  double attention_seconds() const;  ///< spent in attention so far
   std::int32_t max_tokens() const { return max_tokens_; }
 
  private:
-  /// A step's activations: views into the buffers, cut to its tokens.
-  struct Activations {
-    MutableTensorView residual;  ///< [tokens, width]
-    MutableTensorView normed;    ///< [tokens, width]
-    MutableTensorView qkv;       ///< [tokens, (q_heads + 2 kv_heads) head_dim]
-    MutableTensorView q, k, v;   ///< of qkv: [tokens, heads, head_dim]
-    MutableTensorView attended;  ///< [tokens, q_heads head_dim]
-    MutableTensorView gate_up;   ///< [tokens, 2 ffn_width]
-    MutableTensorView gate, up;  ///< of gate_up: [tokens, ffn_width]
-  };
-
   void check_step(std::span<const TokenId> tokens) const;
-  Activations activations(std::int64_t tokens);
-  void embed(std::span<const TokenId> tokens);
-  void attend(const Activations& a, const StepBatch& step, KvStep& cache_step, int layer);
-  void feed_forward(const Activations& a, int layer);
-  std::span<const float> logits_after(const Activations& a);
+  Activations run_layers(std::span<const TokenId> tokens, SequenceId sequence,
+                         std::span<const TokenId> told);
+  void begin_attention(const Activations& a, const KvStep& cache_step);
+  void embed(std::span<const TokenId> tokens, const Activations& a);
+  void attend(const Activations& a, KvStep& cache_step, int layer);
+  void project_qkv(const Activations& a, LayerWeights& weights, int group);
+  void feed_forward(const Activations& a, LayerWeights& weights);
+  void add_product(const TensorView& x, WeightMatrix& w, const std::vector<float>& post_norm,
+                   const Activations& a);
+  std::span<const float> logits_of(const Activations& a, std::int64_t first, std::int64_t count);
 
-  const LlamaWeights* weights_;
+  ModelWeights* weights_;
   KvCache* cache_;
   std::int32_t max_tokens_;
-  StepAttention attention_;
-  std::unique_ptr<AttentionCheck> check_;
-  KvCalibration* calibration_ = nullptr;
-  RopeTable rope_;
-  std::vector<float> residual_, normed_, qkv_, attended_, gate_up_;  // [max_tokens, ...]
-  std::vector<float> logits_;                                        // [vocab]
+  std::vector<LayerPlace> places_;        // by layer
+  std::vector<StepAttention> attention_;  // by group
+  std::vector<StepBatch> steps_;          // by group
+  std::vector<AttentionCheck> checks_;    // by group; empty where nothing is checked
+  std::vector<RopeTable> ropes_;          // by group
+  std::span<KvCalibration> calibrations_;
+  StepBuffers buffers_;
+  std::vector<float> logits_;  // [rows that are wanted together, vocab]
 };
 
 }  // namespace headwise

@@ -10,4 +10,8 @@ namespace headwise {
 void rms_norm(const TensorView& x, const TensorView& weight, float epsilon,
               const MutableTensorView& y);
 
+/// The same of each head of x, f32 [tokens, heads, head_dim] with heads densely packed, in place;
+/// weight is [1, head_dim].
+void rms_norm_heads(const MutableTensorView& x, const TensorView& weight, float epsilon);
+
 }  // namespace headwise
