@@ -21,4 +21,14 @@ void check(bool ok, const Parts&... parts) {
   if (!ok) throw Error(ErrorCode::invalid_input, concat(parts...));
 }
 
+/// What `action` returns; an Error of its is thrown again behind "name: ".
+template <class Action>
+decltype(auto) with_name(const std::string& name, const Action& action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    throw Error(error.code(), concat(name, ": ", error.what()));
+  }
+}
+
 }  // namespace headwise

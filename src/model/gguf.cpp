@@ -139,17 +139,18 @@ void check_header(ByteReader& reader, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-GgufFile::GgufFile(const std::filesystem::path& path) : file_(path) {
-  try {
-    read();
-  } catch (const Error& error) {
-    throw Error(error.code(), concat(path.string(), ": ", error.what()));
-  }
+GgufFile::GgufFile(const std::filesystem::path& path) : path_(path), file_(path) {
+  with_name(path_.string(), [&] { read(file_->bytes()); });
 }
 
-void GgufFile::read() {
-  ByteReader reader(file_.bytes());
-  check_header(reader, file_.bytes());
+GgufFile::GgufFile(std::span<const std::byte> bytes, std::filesystem::path path)
+    : path_(std::move(path)) {
+  with_name(path_.string(), [&] { read(bytes); });
+}
+
+void GgufFile::read(std::span<const std::byte> bytes) {
+  ByteReader reader(bytes);
+  check_header(reader, bytes);
   const auto tensor_count = reader.number<std::uint64_t>("the header");
   const auto key_count = reader.number<std::uint64_t>("the header");
   check(key_count <= reader.remaining() / kLeastKeyBytes, "the file claims ", key_count,
@@ -171,42 +172,28 @@ void GgufFile::read_metadata(ByteReader& reader, std::uint64_t count) {
 
 void GgufFile::read_tensors(ByteReader& reader, std::uint64_t count) {
   std::vector<TensorRecord> records;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    records.push_back(read_tensor_record(reader));
-    const bool added = by_name_.emplace(records.back().tensor.name, i).second;
-    check(added, label(records.back().tensor), " appears twice");
-  }
+  for (std::uint64_t i = 0; i < count; ++i) records.push_back(read_tensor_record(reader));
   const std::uint64_t alignment = read_alignment(metadata_);
   if (records.empty()) return;
   const std::uint64_t padding = (alignment - reader.position() % alignment) % alignment;
   reader.take(padding, "the padding before the tensor data");
-  check_places(records, alignment, reader.remaining());
-  const auto data = file_.bytes().subspan(reader.position());
+  const auto data = reader.take(reader.remaining(), "the tensor data");
+  check_places(records, alignment, data.size());
   for (TensorRecord& record : records) {
     record.tensor.data = data.subspan(record.offset, record.bytes);
-    tensors_.push_back(std::move(record.tensor));
+    table_.add(std::move(record.tensor));
   }
 }
 
-const WeightTensor& GgufFile::tensor(std::string_view tensor_name) const {
-  const auto found = by_name_.find(tensor_name);
-  check(found != by_name_.end(), path().string(), ": tensor ", quoted_name(tensor_name),
-        " is missing");
-  return tensors_[found->second];
+const WeightTensor& GgufFile::tensor(std::string_view name) const {
+  return with_name(
+      path_.string(), [&]() -> auto& { return table_.at(name); });
 }
 
-const WeightTensor& GgufFile::tensor(std::string_view tensor_name,
+const WeightTensor& GgufFile::tensor(std::string_view name,
                                      const std::vector<std::uint64_t>& sizes) const {
-  const auto shown = [](const std::vector<std::uint64_t>& list) {
-    std::string text;
-    for (const std::uint64_t size : list)
-      text += (text.empty() ? "" : " x ") + std::to_string(size);
-    return text;
-  };
-  const WeightTensor& found = tensor(tensor_name);
-  check(found.sizes == sizes, path().string(), ": ", label(found), " is ", shown(found.sizes),
-        ", not ", shown(sizes));
-  return found;
+  return with_name(
+      path_.string(), [&]() -> auto& { return table_.at(name, sizes); });
 }
 
 }  // namespace headwise

@@ -7,13 +7,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/mapped_file.h"
-#include "model/weight_tensor.h"
+#include "model/tensor_table.h"
 
 namespace headwise {
 
@@ -55,6 +56,8 @@ class GgufMetadata {
   std::string_view string(std::string_view key) const;
   std::vector<std::string_view> strings(std::string_view key) const;
   std::vector<std::int64_t> integers(std::string_view key) const;  ///< an array of any integers
+  std::vector<bool> booleans(std::string_view key) const;
+  bool is_array(std::string_view key) const;
 
  private:
   friend class GgufFile;
@@ -69,25 +72,28 @@ class GgufFile {
   /// Throws Error, one line that names the file and the key or tensor at fault. Tensors of a type
   /// that cannot be dequantised are refused here.
   explicit GgufFile(const std::filesystem::path& path);
+  /// Of bytes that outlive it; `path` is for messages.
+  GgufFile(std::span<const std::byte> bytes, std::filesystem::path path);
 
-  const std::filesystem::path& path() const { return file_.path(); }
+  const std::filesystem::path& path() const { return path_; }
   const GgufMetadata& metadata() const { return metadata_; }
-  std::span<const WeightTensor> tensors() const { return tensors_; }  ///< in the file's order
+  const TensorTable& table() const { return table_; }  ///< whose errors do not name the file
+  std::span<const WeightTensor> tensors() const { return table_.tensors(); }
 
-  bool has_tensor(std::string_view name) const { return by_name_.contains(name); }
+  bool has_tensor(std::string_view name) const { return table_.has(name); }
   /// Throws Error naming the tensor if it is missing.
   const WeightTensor& tensor(std::string_view name) const;
   /// As above, and throws unless its sizes are `sizes`, fastest first: {columns, rows}.
   const WeightTensor& tensor(std::string_view name, const std::vector<std::uint64_t>& sizes) const;
 
  private:
-  void read();
+  void read(std::span<const std::byte> bytes);
   void read_metadata(ByteReader& reader, std::uint64_t count);
   void read_tensors(ByteReader& reader, std::uint64_t count);
-  MappedFile file_;
+  std::filesystem::path path_;
+  std::optional<MappedFile> file_;
   GgufMetadata metadata_;
-  std::vector<WeightTensor> tensors_;
-  std::map<std::string_view, std::size_t> by_name_;  // into tensors_
+  TensorTable table_;
 };
 
 }  // namespace headwise

@@ -77,6 +77,13 @@ std::int64_t load_integer(const GgufValue& value, std::uint64_t index, std::stri
   return static_cast<std::int64_t>(number);
 }
 
+/// `value` holds booleans.
+bool load_boolean(const GgufValue& value, std::uint64_t index, std::string_view key) {
+  const int byte = load<std::uint8_t>(value, index);
+  check(byte <= 1, "key ", quoted_name(key), " is ", byte, ", neither false (0) nor true (1)");
+  return byte == 1;
+}
+
 }  // namespace
 
 GgufValue read_gguf_value(ByteReader& reader, std::string_view key) {
@@ -135,9 +142,7 @@ double GgufMetadata::number(std::string_view key) const {
 bool GgufMetadata::boolean(std::string_view key) const {
   const GgufValue& found = value(key, false);
   check(found.type == GgufType::boolean, "key ", quoted_name(key), " is not a boolean");
-  const int byte = load<std::uint8_t>(found, 0);
-  check(byte <= 1, "key ", quoted_name(key), " is ", byte, ", neither false (0) nor true (1)");
-  return byte == 1;
+  return load_boolean(found, 0, key);
 }
 
 std::string_view GgufMetadata::string(std::string_view key) const {
@@ -162,6 +167,20 @@ std::vector<std::int64_t> GgufMetadata::integers(std::string_view key) const {
   std::vector<std::int64_t> integers(found.count);
   for (std::uint64_t i = 0; i < found.count; ++i) integers[i] = load_integer(found, i, key);
   return integers;
+}
+
+std::vector<bool> GgufMetadata::booleans(std::string_view key) const {
+  const GgufValue& found = value(key, true);
+  check(found.type == GgufType::boolean, "key ", quoted_name(key), " does not hold booleans");
+  std::vector<bool> booleans;
+  for (std::uint64_t i = 0; i < found.count; ++i) booleans.push_back(load_boolean(found, i, key));
+  return booleans;
+}
+
+bool GgufMetadata::is_array(std::string_view key) const {
+  const auto found = values_.find(key);
+  check(found != values_.end(), "key ", quoted_name(key), " is missing");
+  return found->second.is_array;
 }
 
 }  // namespace headwise

@@ -31,10 +31,11 @@ TEST(Gguf, ReadsKeysOfEveryType) {
       .key("i64", 11, Bytes().number<std::int64_t>(1LL << 40))
       .key("f64", 12, Bytes().number(0.1))
       .strings("strings", {"a", "", "bc"})
-      .integers("integers", {1, -2});
+      .integers("integers", {1, -2})
+      .booleans("booleans", {true, false});
   const GgufFile file = open(writer);
   const GgufMetadata& keys = file.metadata();
-  EXPECT_EQ(keys.keys().size(), 14U);
+  EXPECT_EQ(keys.keys().size(), 15U);
   EXPECT_EQ(keys.unsigned_integer("u8"), 200U);
   EXPECT_EQ(keys.unsigned_integer("u16"), 60000U);
   EXPECT_EQ(keys.unsigned_integer("i16"), 7U);
@@ -47,6 +48,9 @@ TEST(Gguf, ReadsKeysOfEveryType) {
   EXPECT_EQ(keys.string("string"), "text");
   EXPECT_EQ(keys.strings("strings"), (std::vector<std::string_view>{"a", "", "bc"}));
   EXPECT_EQ(keys.integers("integers"), (std::vector<std::int64_t>{1, -2}));
+  EXPECT_EQ(keys.booleans("booleans"), (std::vector<bool>{true, false}));
+  EXPECT_TRUE(keys.is_array("booleans"));
+  EXPECT_FALSE(keys.is_array("boolean"));
   EXPECT_EQ(error_of([&] { keys.unsigned_integer("i8"); }), "key 'i8' is negative: -3");
 }
 
@@ -64,6 +68,7 @@ TEST(Gguf, GettersRefuseOtherTypes) {
   EXPECT_EQ(error_of([&] { keys.strings("string"); }), "key 'string' is not an array");
   EXPECT_EQ(error_of([&] { keys.string("strings"); }), "key 'strings' is an array, not one value");
   EXPECT_EQ(error_of([&] { keys.integers("strings"); }), "key 'strings' does not hold integers");
+  EXPECT_EQ(error_of([&] { keys.booleans("strings"); }), "key 'strings' does not hold booleans");
   EXPECT_EQ(error_of([&] { keys.number("number"); }),
             "key 'number' is not a floating-point number");
   EXPECT_EQ(error_of([&] { keys.unsigned_integer("string"); }), "key 'string' is not an integer");
@@ -113,6 +118,16 @@ TEST(Gguf, RefusesTensorsThatAreNotThereOrOfAnotherSize) {
             "tensor 'a' has 3 rows, none of number 3");
   EXPECT_EQ(error_of([&] { file.tensor("a").dequantise_row(0, out); }),
             "tensor 'a' has rows of 2 weights, not 5");
+}
+
+TEST(Gguf, BytesInMemoryAreReadInPlace) {
+  const std::string bytes = GgufWriter().tensor("a", {1}, 0, floats({2})).text();
+  const GgufFile file(std::as_bytes(std::span(bytes)), "memory");
+  EXPECT_EQ(file.path(), "memory");
+  EXPECT_EQ(static_cast<const void*>(file.tensor("a").data.data()),
+            bytes.data() + bytes.size() - 32);
+  EXPECT_EQ(error_of([] { GgufFile({}, "memory"); }),
+            "memory: is not a GGUF file: it does not begin with 'GGUF'");
 }
 
 TEST(Gguf, Version2AndAFileWithNothingInItAreRead) {

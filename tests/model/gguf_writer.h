@@ -62,6 +62,12 @@ class GgufWriter {
     for (const std::int32_t value : values) bytes.number(value);
     return key(name, 9, bytes);
   }
+  GgufWriter& booleans(std::string_view name, const std::vector<bool>& values) {
+    Bytes bytes;
+    bytes.number<std::uint32_t>(7).number<std::uint64_t>(values.size());
+    for (const bool value : values) bytes.number<std::uint8_t>(value ? 1 : 0);
+    return key(name, 9, bytes);
+  }
 
   /// Only the record: the data is what `data` was given.
   GgufWriter& record(std::string_view name, const std::vector<std::uint64_t>& sizes,

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "model/gguf.h"
-#include "model/llama_config.h"
+#include "model/gguf_config.h"
 #include "model/tokenizer.h"
 #include "tests/model/error_of.h"
 #include "tests/model/tiny_model.h"
@@ -193,7 +193,7 @@ TEST(HostileGguf, EveryFlippedByteIsReadOrRefused) {
       const GgufFile model(file.path());
       std::vector<float> row(model.tensors().front().columns());
       model.tensors().front().dequantise_row(0, row);
-      read_llama_config(model);
+      read_gguf_config(model);
       if (i % 16 == 0) Tokenizer(model).encode("hello \xff");
     });
   }

@@ -11,7 +11,7 @@
 
 #include "model/chat_template.h"
 #include "model/gguf.h"
-#include "model/llama_config.h"
+#include "model/gguf_config.h"
 #include "model/stream_decoder.h"
 #include "tests/model/model_file.h"
 
@@ -30,7 +30,7 @@ TEST(SmolLM2, ConfigurationIsRead) {
   HEADWISE_MODEL_FILE_OR_SKIP(path);
   const GgufFile file(path);
   EXPECT_EQ(file.tensors().size(), 272U);
-  const LlamaConfig config = read_llama_config(file);
+  const ModelConfig config = read_gguf_config(file);
   EXPECT_EQ(config.layers, 30);
   EXPECT_EQ(config.width, 576);
   EXPECT_EQ(config.ffn_width, 1536);
@@ -39,7 +39,8 @@ TEST(SmolLM2, ConfigurationIsRead) {
   EXPECT_EQ(config.head_dim, 64);
   EXPECT_EQ(config.vocab, 49152);
   EXPECT_EQ(config.context, 8192);
-  EXPECT_EQ(config.rope_base, 100000.0);
+  ASSERT_EQ(config.kinds.size(), 1U);
+  EXPECT_EQ(config.kinds[0].rope.base, 100000.0);
   EXPECT_EQ(config.rms_eps, 1e-5F);
   EXPECT_TRUE(config.tied_output);
 }

@@ -6,21 +6,24 @@
 
 namespace headwise {
 
-/// The keys and the embedding of a valid Llama model but for the key `left_out`: 2 layers of width
-/// 8, 4 query heads, 2 KV heads, 10 tokens.
-inline GgufWriter tiny_llama_without(std::string_view left_out) {
+/// The keys and the embedding of a valid model of an architecture but for the key `left_out`: 2
+/// layers of width 8, 4 query heads, 2 KV heads, 10 tokens.
+inline GgufWriter tiny_model(const std::string& architecture, std::string_view left_out = "") {
   GgufWriter writer;
-  writer.string("general.architecture", "llama")
-      .f32("llama.attention.layer_norm_rms_epsilon", 1e-5F)
+  writer.string("general.architecture", architecture)
+      .f32(architecture + ".attention.layer_norm_rms_epsilon", 1e-5F)
       .tensor("token_embd.weight", {8, 10}, 0, std::string(8 * 10 * 4, '\0'));
   const std::pair<const char*, std::uint32_t> counts[] = {
-      {"llama.block_count", 2},          {"llama.context_length", 64},
-      {"llama.embedding_length", 8},     {"llama.feed_forward_length", 16},
-      {"llama.attention.head_count", 4}, {"llama.attention.head_count_kv", 2}};
-  for (const auto& [key, value] : counts) {
-    if (key != left_out) writer.u32(key, value);
+      {".block_count", 2},          {".context_length", 64},      {".embedding_length", 8},
+      {".feed_forward_length", 16}, {".attention.head_count", 4}, {".attention.head_count_kv", 2}};
+  for (const auto& [name, value] : counts) {
+    if (const std::string key = architecture + name; key != left_out) writer.u32(key, value);
   }
   return writer;
+}
+
+inline GgufWriter tiny_llama_without(std::string_view left_out) {
+  return tiny_model("llama", left_out);
 }
 
 inline GgufWriter tiny_llama() { return tiny_llama_without(""); }
