@@ -11,7 +11,7 @@ namespace headwise::cli {
 class Conversation {
  public:
   /// Both must outlive it. `raw`: no chat template, texts and answers behind one another.
-  Conversation(const Runner& runner, Session& session, bool raw)
+  Conversation(Runner& runner, Session& session, bool raw)
       : runner_(runner), session_(session), raw_(raw) {}
 
   /// Throws Error as Session::answer does; the message is not part of the conversation then.
@@ -22,7 +22,7 @@ class Conversation {
  private:
   std::vector<TokenId> tokens() const;
 
-  const Runner& runner_;
+  Runner& runner_;
   Session& session_;
   bool raw_;
   std::vector<ChatMessage> messages_;

@@ -49,7 +49,7 @@ GenerateOptions read_options(const ModelFlags& flags) {
   GenerateOptions options;
   options.max_new = size_option("--max-new", flags.max_new);
   options.chunk = size_option("--chunk", flags.chunk);
-  options.kv_type = kv_type_option(flags.kv_type);
+  if (!flags.kv_type.empty()) options.kv_type = kv_type_option(flags.kv_type);
   options.backend = forced_backend(flags.backend);
   options.threads = flags.threads;
   options.check = flags.check;

@@ -13,7 +13,7 @@ struct ModelFlags {
   std::string model;
   std::string max_new = "256";
   std::string chunk = "512";
-  std::string kv_type = "f32";
+  std::string kv_type;
   std::string backend;
   int threads = 0;
   bool check = false;

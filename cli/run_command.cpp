@@ -43,7 +43,7 @@ Examples:
   headwise run model.gguf --prompt-file question.txt --max-new 64 --json
   headwise run model.gguf --turns questions.json --kv-type f8)";
 
-std::vector<Generation> run_turns(const Runner& runner, const Flags& flags, const Turns& turns,
+std::vector<Generation> run_turns(Runner& runner, const Flags& flags, const Turns& turns,
                                   const GenerateOptions& options) {
   Session session = runner.session(options);
   Conversation conversation(runner, session, flags.raw);
@@ -72,7 +72,7 @@ void run(const Flags& flags) {
     check(!options.prompt.empty(), "the prompt is empty");
   }
 
-  const Runner runner(flags.model.model);
+  Runner runner(flags.model.model);
   catch_interrupt();
   std::vector<Generation> generations;
   if (turns.texts.empty())

@@ -54,6 +54,7 @@ WeightMatrix::WeightMatrix(std::vector<StoredRows> parts, Maths maths)
   }
 }
 
+WeightMatrix::WeightMatrix() = default;
 WeightMatrix::WeightMatrix(WeightMatrix&&) noexcept = default;
 WeightMatrix& WeightMatrix::operator=(WeightMatrix&&) noexcept = default;
 WeightMatrix::~WeightMatrix() = default;

@@ -22,7 +22,7 @@ bool has_fast(Maths maths);
 /// A weight matrix [rows, columns] and its products. Not for several threads at once.
 class WeightMatrix {
  public:
-  WeightMatrix() = default;
+  WeightMatrix();
   /// `parts`, of the same number of columns, lie below one another. Their bytes must outlive it.
   /// Maths::bf16 throws Error(not_possible) where the machine has no block products.
   WeightMatrix(std::vector<StoredRows> parts, Maths maths);
