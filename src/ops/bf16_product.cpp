@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/aligned_memory.h"
-#include "core/number_formats.h"
 #include "core/signals_held.h"
+#include "ops/bf16_rows.h"
 
 namespace headwise {
 namespace {
@@ -49,9 +49,7 @@ AlignedBytes rounded(std::span<const StoredRows> parts, std::int64_t rows) {
 #pragma omp for
       for (std::int64_t i = 0; i < part.rows; ++i) {
         dequantise(part.format, {part.row(i), static_cast<std::size_t>(part.row_bytes())}, row);
-        std::uint16_t* out = target + i * columns;
-        for (std::int64_t k = 0; k < columns; ++k)
-          out[k] = float_to_bf16(row[static_cast<std::size_t>(k)]);
+        round_to_bf16(row.data(), target + i * columns, columns);
       }
     }
     target += part.rows * columns;
@@ -100,9 +98,8 @@ void Bf16Product::Packed::convert(const Rows<const float>& x) {
   }
   auto* target = reinterpret_cast<std::uint16_t*>(input.get());
 #pragma omp parallel for
-  for (std::int64_t row = 0; row < x.count; ++row) {
-    for (std::int64_t i = 0; i < columns; ++i) target[row * columns + i] = float_to_bf16(x[row][i]);
-  }
+  for (std::int64_t row = 0; row < x.count; ++row)
+    round_to_bf16(x[row], target + row * columns, columns);
 }
 
 /// Making one takes up to a millisecond, so that they are kept.

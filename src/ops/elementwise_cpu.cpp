@@ -1,19 +1,9 @@
-#include "core/number_formats.h"
-#include "core/vector_clones.h"
+#include "ops/bf16_rows.h"
 #include "ops/elementwise.h"
 #include "ops/heads.h"
 #include "ops/rows.h"
 
 namespace headwise {
-namespace {
-
-HEADWISE_VECTOR_CLONES
-void round_row(const float* x, std::uint16_t* y, std::int64_t width) {
-  for (std::int64_t i = 0; i < width; ++i) y[i] = float_to_bf16(x[i]);
-}
-
-}  // namespace
-
 void add(const TensorView& x, const MutableTensorView& y) {
   const Rows<const float> in = rows_of(x, "x");
   const Rows<float> out = rows_of(y, "y");
@@ -35,7 +25,7 @@ void round_heads(const MutableTensorView& x, const MutableTensorView& y) {
   auto* out = static_cast<std::uint16_t*>(y.data);
 #pragma omp parallel for if (heads.tokens > 1)
   for (std::int64_t token = 0; token < heads.tokens; ++token)
-    round_row(heads.head(token, 0), out + token * width, width);
+    round_to_bf16(heads.head(token, 0), out + token * width, width);
 }
 
 }  // namespace headwise
