@@ -56,7 +56,7 @@ void answer(Conversation& conversation, const std::string& message, std::int64_t
 
 void chat(const ModelFlags& flags) {
   const GenerateOptions options = read_options(flags);
-  Runner runner(flags.model);
+  Runner runner(flags.model, read_model_options(flags));
   const ChatMessage any{.role = "user", .content = "any"};
   runner.encode(std::span(&any, 1));  // throws now where there is no template
   Session session = runner.session(options);

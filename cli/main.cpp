@@ -13,6 +13,7 @@
 #include "cli/chat_command.h"
 #include "cli/environment.h"
 #include "cli/exit_status.h"
+#include "cli/inspect_command.h"
 #include "cli/log_setup.h"
 #include "cli/progress.h"
 #include "cli/run_command.h"
@@ -100,6 +101,7 @@ int run(int argc, char** argv) {
     app.require_subcommand(1);
     add_backends_command(app);
     add_bench_command(app);
+    add_inspect_command(app);
     add_run_command(app);
     add_chat_command(app);
     warn_of_unknown_variables();

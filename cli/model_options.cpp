@@ -26,21 +26,47 @@ DType kv_type_option(const std::string& text) {
   return parse_dtype(text == "f8" ? "f8e4m3" : text);
 }
 
+void add_sampling_options(CLI::App& command, SamplingOptions& sampling) {
+  command
+      .add_option("--temperature", sampling.temperature,
+                  "draw tokens, logits divided by this; 0 always takes the likeliest")
+      ->capture_default_str();
+  command.add_option("--top-k", sampling.top_k, "draw from the K likeliest tokens; 0: from all")
+      ->capture_default_str();
+  command
+      .add_option("--top-p", sampling.top_p,
+                  "draw from the likeliest tokens whose probabilities first reach P")
+      ->capture_default_str();
+  command.add_option("--seed", sampling.seed, "the same seed draws the same tokens")
+      ->capture_default_str();
+}
+
 }  // namespace
 
+ModelOptions read_model_options(const ModelFlags& flags) {
+  if (flags.maths.empty()) return {};
+  if (flags.maths == "f32") return {.maths = Maths::f32};
+  if (flags.maths == "bf16") return {.maths = Maths::bf16};
+  throw CLI::ValidationError("--maths", "is f32 or bf16, not " + flags.maths);
+}
+
 void add_model_options(CLI::App& command, ModelFlags& flags) {
-  command.add_option("MODEL", flags.model, "a .gguf file")->required();
+  command.add_option("MODEL", flags.model, "a .gguf file, or a folder as Hugging Face has them")
+      ->required();
   command.add_option("--max-new", flags.max_new, "most new tokens of an answer")
       ->capture_default_str();
   command.add_option("--chunk", flags.chunk, "prompt tokens a step")->capture_default_str();
   command
       .add_option("--kv-type", flags.kv_type,
                   "K and V in the cache: f32, f16, bf16, f8 (scales by the first prompt, at most a "
-                  "chunk of it) or i8")
-      ->capture_default_str();
+                  "chunk of it) or i8; if not given, bf16, or f32 with --maths f32");
+  command.add_option("--maths", flags.maths,
+                     "matrix products and queries: bf16 (few rows meet the stored weights in more), "
+                     "or f32, slower; if not given, what the machine is fast at");
   command.add_option("--backend", flags.backend, "run attention by this backend");
   command.add_option("--threads", flags.threads, "CPU threads; all that there are if not given")
       ->check(CLI::Range(1, 4096));
+  add_sampling_options(command, flags.sampling);
   command.add_flag("--check", flags.check,
                    "compare sampled rows of attention with the reference; its time counts");
 }
@@ -53,6 +79,8 @@ GenerateOptions read_options(const ModelFlags& flags) {
   options.backend = forced_backend(flags.backend);
   options.threads = flags.threads;
   options.check = flags.check;
+  options.sampling = flags.sampling;
+  Sampler{options.sampling};  // throws now where an option is out of range
   const int available = this_machine().cpu.threads;
   if (options.threads > available)
     throw Error(ErrorCode::not_possible,

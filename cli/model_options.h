@@ -15,11 +15,16 @@ struct ModelFlags {
   std::string chunk = "512";
   std::string kv_type;
   std::string backend;
+  std::string maths;
   int threads = 0;
+  SamplingOptions sampling;
   bool check = false;
 };
 
 void add_model_options(CLI::App& command, ModelFlags& flags);
+
+/// How the model is to be opened.
+ModelOptions read_model_options(const ModelFlags& flags);
 
 /// The options without a prompt. Throws what the command line is told, before a model is loaded.
 GenerateOptions read_options(const ModelFlags& flags);

@@ -29,7 +29,7 @@ struct Flags {
 };
 
 constexpr const char* kHelp =
-    R"(Decoding is greedy. Ctrl-C ends the run after its step, with the text and the numbers that there
+    R"(Decoding is greedy unless --temperature is above 0. Ctrl-C ends the run after its step, with the text and the numbers that there
 are; the exit status is then 130. With --check it is 1 where a row is out of its bound.
 
 --turns FILE: {"turns": [text, ...]} is a conversation, each text behind the answers before it; with
@@ -72,7 +72,7 @@ void run(const Flags& flags) {
     check(!options.prompt.empty(), "the prompt is empty");
   }
 
-  Runner runner(flags.model.model);
+  Runner runner(flags.model.model, read_model_options(flags.model));
   catch_interrupt();
   std::vector<Generation> generations;
   if (turns.texts.empty())

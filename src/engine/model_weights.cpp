@@ -97,6 +97,9 @@ ModelWeights load_weights(const ModelFile& file, Maths maths) {
         read_layer(WeightReader(file, maths, concat("blk.", layer, ".")), config));
   weights.final_norm = read.norm("output_norm", config.width);
   if (!config.tied_output) weights.output = read.matrix({{"output", config.vocab}}, config.width);
+  for (LayerWeights& layer : weights.layers)
+    for (WeightMatrix* matrix : {&layer.qkv, &layer.attention_output, &layer.gate_up, &layer.down})
+      matrix->prepare();
   return weights;
 }
 

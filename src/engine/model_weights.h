@@ -38,7 +38,8 @@ struct ModelWeights {
   WeightMatrix& output_matrix() { return output ? *output : embedding; }
 };
 
-/// Throws Error naming a tensor that is missing or does not fit, and as WeightMatrix does.
+/// Throws Error naming a tensor that is missing or does not fit, and as WeightMatrix does. What
+/// prompts need of the layers' matrices is made at once (WeightMatrix::prepare).
 ModelWeights load_weights(const ModelFile& file, Maths maths);
 
 }  // namespace headwise

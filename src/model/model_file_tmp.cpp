@@ -13,3 +13,4 @@ bool ModelFile::has_tensor(std::string_view n) const { return layout_->file.has_
 const WeightTensor& ModelFile::tensor(std::string_view n, const std::vector<std::uint64_t>& s) const { return layout_->file.tensor(n, s); }
 const GgufFile* ModelFile::gguf() const { return &layout_->file; }
 }
+namespace headwise { std::vector<const WeightTensor*> ModelFile::tensors() const { std::vector<const WeightTensor*> v; for (auto& t : layout_->file.tensors()) v.push_back(&t); return v; } }
