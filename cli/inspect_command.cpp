@@ -54,16 +54,11 @@ std::string rope_text(const RopeConfig& rope) {
 
 nlohmann::json json_of(const ModelFile& file, const std::vector<LayerGroup>& groups) {
   const ModelConfig& config = file.config();
-  nlohmann::json json = {{"model", file.path().string()},
-                         {"architecture", config.architecture},
-                         {"layers", config.layers},
-                         {"width", config.width},
-                         {"ffn_width", config.ffn_width},
-                         {"vocab", config.vocab},
-                         {"context", config.context},
-                         {"tied_output", config.tied_output},
-                         {"groups", nlohmann::json::array()},
-                         {"weights", nlohmann::json::array()}};
+  nlohmann::json json = {{"model", file.path().string()},     {"architecture", config.architecture},
+                         {"layers", config.layers},           {"width", config.width},
+                         {"ffn_width", config.ffn_width},     {"vocab", config.vocab},
+                         {"context", config.context},         {"tied_output", config.tied_output},
+                         {"groups", nlohmann::json::array()}, {"weights", nlohmann::json::array()}};
   std::int64_t bytes_a_token = 0;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const LayerKind& kind = config.kinds[i];
@@ -131,8 +126,9 @@ void print_table(const ModelFile& file, const std::vector<LayerGroup>& groups) {
     formats += fmt::format("{}{} {:.1f} M ({:.1f} MiB)", formats.empty() ? "" : ", ", format,
                            double(stored.weights) / 1e6, double(stored.bytes) / kMiB);
   }
-  print_line("parameters", parameters > 0 ? fmt::format("{:.1f} M: {}", double(parameters) / 1e6, formats)
-                                          : "no weights here");
+  print_line("parameters", parameters > 0
+                               ? fmt::format("{:.1f} M: {}", double(parameters) / 1e6, formats)
+                               : "no weights here");
 }
 
 void inspect(const Flags& flags) {
@@ -151,7 +147,9 @@ void add_inspect_command(CLI::App& app) {
   const auto flags = std::make_shared<Flags>();
   CLI::App* command =
       app.add_subcommand("inspect", "Layer groups, KV bytes a token and parameters of a model");
-  command->add_option("MODEL", flags->model, "a .gguf file, a folder as Hugging Face has them, or a config.json")
+  command
+      ->add_option("MODEL", flags->model,
+                   "a .gguf file, a folder as Hugging Face has them, or a config.json")
       ->required();
   command->add_option("--kv-type", flags->kv_type, "K and V in the cache: f32, f16, bf16, f8 or i8")
       ->capture_default_str();

@@ -56,13 +56,14 @@ void add_model_options(CLI::App& command, ModelFlags& flags) {
   command.add_option("--max-new", flags.max_new, "most new tokens of an answer")
       ->capture_default_str();
   command.add_option("--chunk", flags.chunk, "prompt tokens a step")->capture_default_str();
-  command
-      .add_option("--kv-type", flags.kv_type,
-                  "K and V in the cache: f32, f16, bf16, f8 (scales by the first prompt, at most a "
-                  "chunk of it) or i8; if not given, bf16, or f32 with --maths f32");
-  command.add_option("--maths", flags.maths,
-                     "matrix products and queries: bf16 (few rows meet the stored weights in more), "
-                     "or f32, slower; if not given, what the machine is fast at");
+  command.add_option(
+      "--kv-type", flags.kv_type,
+      "K and V in the cache: f32, f16, bf16, f8 (scales by the first prompt, at most a "
+      "chunk of it) or i8; if not given, bf16, or f32 with --maths f32");
+  command.add_option(
+      "--maths", flags.maths,
+      "matrix products and queries: bf16 (few rows meet the stored weights in more), "
+      "or f32, slower; if not given, what the machine is fast at");
   command.add_option("--backend", flags.backend, "run attention by this backend");
   command.add_option("--threads", flags.threads, "CPU threads; all that there are if not given")
       ->check(CLI::Range(1, 4096));

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "core/check.h"
+#include "core/log.h"
+#include "headwise/machine.h"
 #include "model/model_file.h"
 
 namespace headwise {
@@ -24,9 +26,9 @@ class WeightReader {
   WeightMatrix matrix(std::initializer_list<Part> parts, std::int64_t columns) const {
     std::vector<StoredRows> stored;
     for (const Part& part : parts) {
-      const WeightTensor& tensor =
-          file_.tensor(prefix_ + part.name + ".weight",
-                       {static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(part.rows)});
+      const WeightTensor& tensor = file_.tensor(
+          prefix_ + part.name + ".weight",
+          {static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(part.rows)});
       stored.push_back({tensor.format, tensor.data.data(), part.rows, columns});
     }
     return {std::move(stored), maths_};
@@ -85,6 +87,26 @@ LayerWeights read_layer(const WeightReader& read, const ModelConfig& config) {
   return layer;
 }
 
+/// The copies that products want, as far as half of memory goes. In bf16 the output matrix needs
+/// none: one row at a time meets it.
+void prepare(ModelWeights& weights) {
+  std::vector<WeightMatrix*> matrices;
+  for (LayerWeights& layer : weights.layers)
+    matrices.insert(matrices.end(),
+                    {&layer.qkv, &layer.attention_output, &layer.gate_up, &layer.down});
+  if (weights.maths == Maths::f32) matrices.push_back(&weights.output_matrix());
+  std::int64_t room = this_machine().cpu.memory_bytes / 2;
+  for (WeightMatrix* matrix : matrices) {
+    room -= matrix->copy_bytes();
+    if (room < 0) {
+      log(LogLevel::warning,
+          "half of memory is full of weights: prompts unpack the rest each time");
+      return;
+    }
+    matrix->prepare();
+  }
+}
+
 }  // namespace
 
 ModelWeights load_weights(const ModelFile& file, Maths maths) {
@@ -97,9 +119,7 @@ ModelWeights load_weights(const ModelFile& file, Maths maths) {
         read_layer(WeightReader(file, maths, concat("blk.", layer, ".")), config));
   weights.final_norm = read.norm("output_norm", config.width);
   if (!config.tied_output) weights.output = read.matrix({{"output", config.vocab}}, config.width);
-  for (LayerWeights& layer : weights.layers)
-    for (WeightMatrix* matrix : {&layer.qkv, &layer.attention_output, &layer.gate_up, &layer.down})
-      matrix->prepare();
+  prepare(weights);
   return weights;
 }
 

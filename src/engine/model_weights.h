@@ -39,7 +39,7 @@ struct ModelWeights {
 };
 
 /// Throws Error naming a tensor that is missing or does not fit, and as WeightMatrix does. What
-/// prompts need of the layers' matrices is made at once (WeightMatrix::prepare).
+/// products need is made at once (WeightMatrix::prepare), as far as half of memory goes.
 ModelWeights load_weights(const ModelFile& file, Maths maths);
 
 }  // namespace headwise

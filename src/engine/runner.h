@@ -18,11 +18,11 @@ namespace headwise {
 struct GenerateOptions {
   std::string prompt;  ///< any text, not empty
   bool raw = false;    ///< leave the chat template out; special tokens may be written in the prompt
-  std::int64_t max_new = 256;  ///< tokens, at least 1; fewer where the model's context ends
-  std::int64_t chunk = 512;    ///< tokens of a prefill step, at least 1
-  std::string backend;         ///< forced, as for Registry::choose; "": the best one
-  int threads = 0;             ///< CPU threads; 0: all that the process may run on
-  bool check = false;          ///< compare sampled rows of attention with `reference`
+  std::int64_t max_new = 256;    ///< tokens, at least 1; fewer where the model's context ends
+  std::int64_t chunk = 512;      ///< tokens of a prefill step, at least 1
+  std::string backend;           ///< forced, as for Registry::choose; "": the best one
+  int threads = 0;               ///< CPU threads; 0: all that the process may run on
+  bool check = false;            ///< compare sampled rows of attention with `reference`
   std::optional<DType> kv_type;  ///< of the cache; absent: q's, f32 or bf16 by the maths
   SamplingOptions sampling;      ///< greedy by default
 };

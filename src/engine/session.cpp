@@ -59,8 +59,7 @@ double milliseconds_since(Session::Clock::time_point start) {
 
 }  // namespace
 
-Session::Session(ModelWeights& weights, const Tokenizer& tokenizer,
-                 const SessionOptions& options)
+Session::Session(ModelWeights& weights, const Tokenizer& tokenizer, const SessionOptions& options)
     : weights_(&weights), tokenizer_(&tokenizer), options_(options) {
   check(options.capacity >= 1, "capacity must be at least 1, is ", options.capacity);
   check(options.chunk >= 1, "chunk must be at least 1, is ", options.chunk);

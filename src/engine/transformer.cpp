@@ -20,11 +20,10 @@ TensorView as_row(const std::vector<float>& values) {
 bool fits(const KvCache& cache, const ModelConfig& config, DType q_type) {
   const DType kv_type = cache.options().groups.front().group.shape.kv_type;
   const std::vector<LayerGroup> wanted = layer_groups(config, q_type, kv_type);
-  return std::ranges::equal(cache.options().groups, wanted,
-                            [](const KvGroupOptions& has, const LayerGroup& wants) {
-                              return has.group.layers == wants.layers &&
-                                     has.group.shape == wants.shape;
-                            });
+  return std::ranges::equal(
+      cache.options().groups, wanted, [](const KvGroupOptions& has, const LayerGroup& wants) {
+        return has.group.layers == wants.layers && has.group.shape == wants.shape;
+      });
 }
 
 }  // namespace
@@ -182,6 +181,7 @@ std::span<const float> Transformer::forward(std::span<const TokenId> tokens, Seq
 void Transformer::forward_each(
     std::span<const TokenId> tokens, SequenceId sequence,
     const std::function<void(std::int64_t index, std::span<const float> logits)>& row) {
+  weights_->output_matrix().prepare();
   const Activations a = run_layers(tokens, sequence, {});
   const auto vocab = static_cast<std::size_t>(weights_->config.vocab);
   for (std::int64_t first = 0; first < std::ssize(tokens); first += kLogitRows) {

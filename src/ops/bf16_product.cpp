@@ -103,15 +103,15 @@ void Bf16Product::Packed::convert(const Rows<const float>& x) {
 }
 
 /// Making one takes up to a millisecond, so that they are kept.
-const dnnl::matmul& Bf16Product::Packed::primitive(const Rows<const float>& x,
-                                                   const Rows<float>& y, Into into) {
+const dnnl::matmul& Bf16Product::Packed::primitive(const Rows<const float>& x, const Rows<float>& y,
+                                                   Into into) {
   const std::int64_t key = (x.count * (std::int64_t{1} << 32) + y.stride) * 2 + (into == Into::add);
   const auto found = by_shape.find(key);
   if (found != by_shape.end()) return found->second;
   if (by_shape.size() >= kMostShapes) by_shape.clear();
-  const auto desc = product(matrix(x.count, columns, memory::data_type::bf16, columns),
-                            weights.get_desc(),
-                            matrix(x.count, rows, memory::data_type::f32, y.stride), into);
+  const auto desc =
+      product(matrix(x.count, columns, memory::data_type::bf16, columns), weights.get_desc(),
+              matrix(x.count, rows, memory::data_type::f32, y.stride), into);
   return by_shape.emplace(key, dnnl::matmul(desc)).first->second;
 }
 
@@ -128,9 +128,8 @@ void Bf16Product::run(const Rows<const float>& x, const Rows<float>& y, Into int
                packed.input.get());
   memory output(matrix(y.count, packed.rows, memory::data_type::f32, y.stride), cpu(), y.data);
   dnnl::stream stream(cpu());
-  matmul.execute(stream, {{DNNL_ARG_SRC, input},
-                          {DNNL_ARG_WEIGHTS, packed.weights},
-                          {DNNL_ARG_DST, output}});
+  matmul.execute(
+      stream, {{DNNL_ARG_SRC, input}, {DNNL_ARG_WEIGHTS, packed.weights}, {DNNL_ARG_DST, output}});
   stream.wait();
 }
 

@@ -19,7 +19,8 @@ class Bf16Product {
   Bf16Product(const Bf16Product&) = delete;
   Bf16Product& operator=(const Bf16Product&) = delete;
 
-  /// y = x w^T, or y += x w^T: x is rounded to bf16, sums are f32. x [m, columns], y [m, rows of w].
+  /// y = x w^T, or y += x w^T: x is rounded to bf16, sums are f32. x [m, columns], y [m, rows of
+  /// w].
   void run(const Rows<const float>& x, const Rows<float>& y, Into into);
 
  private:

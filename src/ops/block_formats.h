@@ -247,10 +247,10 @@ struct BlocksQ6_K {
         const __m512i first = four_16(b, 64 * half + 16 * part);
         const __m512i second = four_16(b, 64 * half + 32 + 16 * part);
         const __m512i bits = four_16(b, 128 + 32 * half + 16 * part);
-        const __m512i codes[4] = {
-            with_two_bits<0>(low_nibbles(first), bits), with_two_bits<2>(low_nibbles(second), bits),
-            with_two_bits<4>(high_nibbles(first), bits),
-            with_two_bits<6>(high_nibbles(second), bits)};
+        const __m512i codes[4] = {with_two_bits<0>(low_nibbles(first), bits),
+                                  with_two_bits<2>(low_nibbles(second), bits),
+                                  with_two_bits<4>(high_nibbles(first), bits),
+                                  with_two_bits<6>(high_nibbles(second), bits)};
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) {
           const int stretch = 8 * half + 2 * i + part;
@@ -267,8 +267,8 @@ struct BlocksQ6_K {
   /// Bits kFrom and kFrom + 1 of `bits` become bits 4 and 5 of the codes.
   template <int kFrom>
   static __m512i with_two_bits(__m512i codes, __m512i bits) {
-    const __m512i moved = kFrom < 4 ? _mm512_slli_epi16(bits, 4 - kFrom)
-                                    : _mm512_srli_epi16(bits, kFrom - 4);
+    const __m512i moved =
+        kFrom < 4 ? _mm512_slli_epi16(bits, 4 - kFrom) : _mm512_srli_epi16(bits, kFrom - 4);
     return _mm512_or_si512(codes, _mm512_and_si512(moved, _mm512_set1_epi8(0x30)));
   }
 };

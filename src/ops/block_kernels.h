@@ -13,8 +13,8 @@ namespace headwise {
 /// Elements of a row of x that share a step.
 inline constexpr int kFixedPointGroup = 32;
 
-/// A row in 16-bit fixed point: element i is step[i / 32] * (256 * high[i] + low[i]), off by at most
-/// 1/65278 of the largest of its 32. With quantised weights, products of such rows are sums of
+/// A row in 16-bit fixed point: element i is step[i / 32] * (256 * high[i] + low[i]), off by at
+/// most 1/65278 of the largest of its 32. With quantised weights, products of such rows are sums of
 /// integers, as exact as products of f32 for most purposes and a few times as fast.
 struct FixedPointRow {
   std::int8_t* high = nullptr;  ///< [width]
@@ -27,13 +27,13 @@ struct FixedPointRow {
 /// becomes NaN; one whose largest is below 4e-34, zero.
 void to_fixed_point(const float* x, std::int64_t width, const FixedPointRow& row);
 
-inline constexpr int kBlockRows = 4;   ///< of w that go together
+inline constexpr int kBlockRows = 4;    ///< of w that go together
 inline constexpr int kBlockInputs = 4;  ///< rows of x, at most, that share a reading of w
 
 struct BlockWork {
-  const float* x[kBlockInputs];         ///< rows, [columns]
+  const float* x[kBlockInputs];          ///< rows, [columns]
   const FixedPointRow* fixed = nullptr;  ///< the same rows, where w is quantised
-  const std::byte* w[kBlockRows];       ///< rows, [columns]
+  const std::byte* w[kBlockRows];        ///< rows, [columns]
   std::int64_t columns = 0;
   float (*y)[kBlockRows] = nullptr;  ///< out: [rows of x]
 };

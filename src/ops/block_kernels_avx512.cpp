@@ -171,11 +171,11 @@ void to_fixed_point(const float* x, std::int64_t width, const FixedPointRow& row
         _mm512_reduce_max_ps(_mm512_max_ps(_mm512_abs_ps(first), _mm512_abs_ps(second)));
     // 0 where all are finite, else NaN. Infinities of both signs must not meet in a sum.
     const __m512 zero = _mm512_setzero_ps();
-    const float unfit = _mm512_reduce_add_ps(
-        _mm512_fmadd_ps(first, zero, _mm512_mul_ps(second, zero)));
+    const float unfit =
+        _mm512_reduce_add_ps(_mm512_fmadd_ps(first, zero, _mm512_mul_ps(second, zero)));
     const float wanted = greatest / kGreatest + unfit;
     const Step step{.inverse = wanted >= FLT_MIN ? 1.0F / wanted : 0.0F,
-                        .step = wanted < FLT_MIN ? 0.0F : wanted};
+                    .step = wanted < FLT_MIN ? 0.0F : wanted};
     float* sum = row.sum + i / kHalf;
     convert_half(first, step, row.high + i, row.low + i, sum);
     convert_half(second, step, row.high + i + kHalf, row.low + i + kHalf, sum + 1);
@@ -185,17 +185,28 @@ void to_fixed_point(const float* x, std::int64_t width, const FixedPointRow& row
 
 const BlockKernels& block_kernels(BlockFormat format) {
   switch (format) {
-    case BlockFormat::f32: return kOfNumbers<StoredF32>;
-    case BlockFormat::f16: return kOfNumbers<StoredF16>;
-    case BlockFormat::bf16: return kOfNumbers<StoredBf16>;
-    case BlockFormat::q4_0: return kOfBlocks<BlocksQ4_0>;
-    case BlockFormat::q4_1: return kOfBlocks<BlocksQ4_1>;
-    case BlockFormat::q5_0: return kOfBlocks<BlocksQ5_0>;
-    case BlockFormat::q5_1: return kOfBlocks<BlocksQ5_1>;
-    case BlockFormat::q8_0: return kOfBlocks<BlocksQ8_0>;
-    case BlockFormat::q4_k: return kOfBlocks<BlocksQ4_K>;
-    case BlockFormat::q5_k: return kOfBlocks<BlocksQ5_K>;
-    case BlockFormat::q6_k: return kOfBlocks<BlocksQ6_K>;
+    case BlockFormat::f32:
+      return kOfNumbers<StoredF32>;
+    case BlockFormat::f16:
+      return kOfNumbers<StoredF16>;
+    case BlockFormat::bf16:
+      return kOfNumbers<StoredBf16>;
+    case BlockFormat::q4_0:
+      return kOfBlocks<BlocksQ4_0>;
+    case BlockFormat::q4_1:
+      return kOfBlocks<BlocksQ4_1>;
+    case BlockFormat::q5_0:
+      return kOfBlocks<BlocksQ5_0>;
+    case BlockFormat::q5_1:
+      return kOfBlocks<BlocksQ5_1>;
+    case BlockFormat::q8_0:
+      return kOfBlocks<BlocksQ8_0>;
+    case BlockFormat::q4_k:
+      return kOfBlocks<BlocksQ4_K>;
+    case BlockFormat::q5_k:
+      return kOfBlocks<BlocksQ5_K>;
+    case BlockFormat::q6_k:
+      return kOfBlocks<BlocksQ6_K>;
   }
   __builtin_unreachable();
 }

@@ -70,8 +70,7 @@ void block_product(const Rows<const float>& x, const StoredRows& w, const Rows<f
       work.y = products;
       kernels.of[count - 1](work);
       const std::int64_t rows = std::min<std::int64_t>(w.rows - row, kBlockRows);
-      for (std::int64_t i = 0; i < count; ++i)
-        store(products[i], y[first + i] + row, rows, into);
+      for (std::int64_t i = 0; i < count; ++i) store(products[i], y[first + i] + row, rows, into);
     }
   }
 }

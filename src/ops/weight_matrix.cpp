@@ -59,35 +59,42 @@ WeightMatrix::WeightMatrix(WeightMatrix&&) noexcept = default;
 WeightMatrix& WeightMatrix::operator=(WeightMatrix&&) noexcept = default;
 WeightMatrix::~WeightMatrix() = default;
 
-void WeightMatrix::prepare() {
-  if (copy_) return;
+std::unique_ptr<WeightMatrix::Copy> WeightMatrix::make_copy() const {
   auto copy = std::make_unique<Copy>();
   if (maths_ == Maths::bf16) {
     copy->bf16 = std::make_unique<Bf16Product>(parts_);
   } else {
     copy->f32 = dequantised(parts_, rows_);
   }
-  copy_ = std::move(copy);
+  return copy;
+}
+
+void WeightMatrix::prepare() {
+  if (!copy_) copy_ = make_copy();
 }
 
 void WeightMatrix::multiply(const TensorView& x, const MutableTensorView& y, Into into) {
-  if (maths_ == Maths::f32) {
-    prepare();
-    linear(x, dense(reinterpret_cast<const float*>(copy_->f32.get()), DType::f32, {rows_, columns_}),
-           y, into);
-    return;
-  }
   const Rows<const float> in = rows_of(x, "x");
   const Rows<float> out = rows_of(y, "y");
-  if (in.count > kFewRows) {
-    prepare();
-    copy_->bf16->run(in, out, into);
-    return;
+  check(in.width == columns_ && out.width == rows_ && out.count == in.count, "x is [", in.count,
+        ", ", in.width, "], w [", rows_, ", ", columns_, "], y [", out.count, ", ", out.width, "]");
+  if (maths_ == Maths::bf16 && in.count <= kFewRows) return multiply_blocks(in, y, into);
+  std::unique_ptr<Copy> own;
+  if (!copy_) own = make_copy();
+  const Copy& copy = copy_ ? *copy_ : *own;
+  if (maths_ == Maths::bf16) {
+    copy.bf16->run(in, out, into);
+  } else {
+    const auto* w = reinterpret_cast<const float*>(copy.f32.get());
+    linear(x, dense(w, DType::f32, {rows_, columns_}), y, into);
   }
-  check(out.width == rows_, "y has rows of ", out.width, " elements, w ", rows_, " rows");
+}
+
+void WeightMatrix::multiply_blocks(const Rows<const float>& x, const MutableTensorView& y,
+                                   Into into) const {
   std::int64_t first = 0;
   for (const StoredRows& part : parts_) {
-    block_product(in, part, rows_of(column_range(y, first, part.rows), "y"), into);
+    block_product(x, part, rows_of(column_range(y, first, part.rows), "y"), into);
     first += part.rows;
   }
 }

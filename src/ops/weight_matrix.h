@@ -6,6 +6,7 @@
 
 #include "headwise/tensor_view.h"
 #include "ops/linear.h"
+#include "ops/rows.h"
 #include "ops/stored_rows.h"
 
 namespace headwise {
@@ -13,7 +14,8 @@ namespace headwise {
 /// How matrix products are computed.
 enum class Maths : std::uint8_t {
   f32,   ///< weights dequantised to f32, all in f32
-  bf16,  ///< many rows: both sides rounded to bf16, f32 sums; few rows: stored blocks (block_product.h)
+  bf16,  ///< many rows: both sides rounded to bf16, f32 sums; few rows: stored blocks
+         ///< (block_product.h)
 };
 
 /// Whether this machine computes in `maths` faster than it would in f32.
@@ -33,8 +35,10 @@ class WeightMatrix {
   std::int64_t rows() const { return rows_; }
   std::int64_t columns() const { return columns_; }
 
-  /// Makes now what products of many rows need, a copy of the weights, rather than with the first.
+  /// Makes the copy of the weights that products of many rows need, of any number in f32; without
+  /// it each such product makes one for itself.
   void prepare();
+  std::int64_t copy_bytes() const { return rows_ * columns_ * (maths_ == Maths::bf16 ? 2 : 4); }
 
   /// y[m, rows] = x[m, columns] w^T, or y += with Into::add. All f32. Throws Error(invalid_input)
   /// where types or sizes do not fit.
@@ -45,6 +49,8 @@ class WeightMatrix {
 
  private:
   struct Copy;
+  std::unique_ptr<Copy> make_copy() const;
+  void multiply_blocks(const Rows<const float>& x, const MutableTensorView& y, Into into) const;
   std::vector<StoredRows> parts_;
   std::int64_t rows_ = 0;
   std::int64_t columns_ = 0;
