@@ -158,6 +158,9 @@ void read_gemma3(ModelKeys& keys, const RopeConfig& rope, ModelConfig& config) {
 void read_layers(ModelKeys& keys, const TensorTable& tensors, ModelConfig& config) {
   RopeConfig rope = read_rope(keys, config);
   if (config.architecture == "gemma3") {
+    check(!tensors.has("rope_freqs.weight"),
+          "tensor 'rope_freqs.weight' in a gemma3 model is not "
+          "supported");
     read_gemma3(keys, rope, config);
   } else {
     rope = with_stored_factors(std::move(rope), tensors);

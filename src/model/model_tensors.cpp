@@ -1,5 +1,7 @@
 #include "model/model_tensors.h"
 
+#include <set>
+
 #include "core/check.h"
 
 namespace headwise {
@@ -46,6 +48,23 @@ std::vector<TensorShape> layer_tensors(const ModelConfig& config, int layer) {
     add("post_ffw_norm.weight", {width});
   }
   return tensors;
+}
+
+void check_tensors(const ModelConfig& config, const TensorTable& table) {
+  std::set<std::string, std::less<>> known{"rope_freqs.weight"};
+  const auto check_all = [&](std::vector<TensorShape> tensors) {
+    for (TensorShape& tensor : tensors) {
+      table.at(tensor.name, tensor.sizes);
+      known.insert(std::move(tensor.name));
+    }
+  };
+  check_all(outer_tensors(config));
+  // A file that claims more layers than it has ends this at the first that it lacks.
+  for (int layer = 0; layer < config.layers; ++layer) check_all(layer_tensors(config, layer));
+  for (const WeightTensor& tensor : table.tensors()) {
+    check(known.contains(tensor.name), label(tensor), " is no part of a ", config.architecture,
+          " model with this configuration");
+  }
 }
 
 }  // namespace headwise

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/model_config.h"
+#include "model/tensor_table.h"
 
 namespace headwise {
 
@@ -18,5 +19,9 @@ std::vector<TensorShape> outer_tensors(const ModelConfig& config);
 
 /// The tensors of a layer, 0 to layers - 1.
 std::vector<TensorShape> layer_tensors(const ModelConfig& config, int layer);
+
+/// Throws Error naming a tensor of the model that is missing or has other sizes, or one that is no
+/// part of it: leaving it out could change the result. rope_freqs.weight is none of its business.
+void check_tensors(const ModelConfig& config, const TensorTable& table);
 
 }  // namespace headwise
