@@ -33,7 +33,6 @@ class ModelFile {
 
   bool has_weights() const;
   std::vector<const WeightTensor*> tensors() const;  ///< in the file's order
-  const class GgufFile* gguf() const;
   bool has_tensor(std::string_view name) const;
   /// Throws Error naming the tensor if it is missing or its sizes are not `sizes`, fastest first.
   const WeightTensor& tensor(std::string_view name, const std::vector<std::uint64_t>& sizes) const;
