@@ -100,6 +100,7 @@ void print_table(std::span<const Generation> turns) {
   print_share("attention in prefill", g.attention_share_prefill);
   print_share("attention in decode", g.attention_share_decode);
   if (g.reused_tokens > 0) print_line("reused", fmt::format("{:>10} tokens", g.reused_tokens));
+  print_line("parallel efficiency", fmt::format("{:>10} (one device)", "n/a"));
   print_number("KV", static_cast<double>(g.kv_bytes) / kMiB, "MiB");
   print_number("peak memory", static_cast<double>(last.peak_bytes) / kMiB, "MiB");
   if (last.kv_saturated)

@@ -68,6 +68,7 @@ void add_model_options(CLI::App& command, ModelFlags& flags) {
   command.add_option("--threads", flags.threads, "CPU threads; all that there are if not given")
       ->check(CLI::Range(1, 4096));
   add_sampling_options(command, flags.sampling);
+  command.add_option("--stop", flags.stop, "an answer ends before this text");
   command.add_flag("--check", flags.check,
                    "compare sampled rows of attention with the reference; its time counts");
 }
@@ -81,6 +82,7 @@ GenerateOptions read_options(const ModelFlags& flags) {
   options.threads = flags.threads;
   options.check = flags.check;
   options.sampling = flags.sampling;
+  options.stop = flags.stop;
   Sampler{options.sampling};  // throws now where an option is out of range
   const int available = this_machine().cpu.threads;
   if (options.threads > available)

@@ -18,6 +18,7 @@ struct ModelFlags {
   std::string maths;
   int threads = 0;
   SamplingOptions sampling;
+  std::string stop;
   bool check = false;
 };
 

@@ -20,12 +20,13 @@ struct GenerateEvents {
 
 enum class Finish {
   end_token,  ///< the model ended its answer
+  stop_text,  ///< the text that ends an answer came
   max_new,    ///< as many tokens as were asked for
   context,    ///< the model's context, or the cache, is full
   stopped,    ///< GenerateEvents::stop
 };
 
-/// "end_token", "max_new", "context", "stopped".
+/// "end_token", "stop_text", "max_new", "context", "stopped".
 const char* name_of(Finish finish);
 
 struct CheckedRows {

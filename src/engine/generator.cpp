@@ -4,6 +4,7 @@
 #include <chrono>
 #include <span>
 
+#include "engine/stop_text.h"
 #include "model/stream_decoder.h"
 
 namespace headwise {
@@ -48,23 +49,26 @@ std::optional<TokenId> Generator::prefill() {
 }
 
 Finish Generator::decode(TokenId first, std::int64_t most, const Tokenizer& tokenizer,
-                         Generation& generation) {
+                         const std::string& stop, Generation& generation) {
   // Said now, so that no log line comes between two pieces of text.
   if (most > 1) transformer_.prepare(Phase::decode);
   StreamDecoder text(tokenizer);
+  StopText until(stop);
   Finish finish = Finish::max_new;
   for (TokenId next = first;; next = timed_step(1, decode_)) {
     finish = Finish::end_token;
     if (tokenizer.ends_generation(next)) break;
     generation.new_tokens.push_back(next);
     text_.push_back(next);
-    emit(text.push(next), generation);
+    emit(until.push(text.push(next)), generation);
+    finish = Finish::stop_text;
+    if (until.found()) break;
     finish = Finish::max_new;
     if (static_cast<std::int64_t>(generation.new_tokens.size()) >= most) break;
     finish = Finish::stopped;
     if (stopped()) break;
   }
-  emit(text.finish(), generation);
+  emit(until.push(text.finish()) + until.finish(), generation);
   return finish;
 }
 

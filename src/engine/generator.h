@@ -37,9 +37,10 @@ class Generator {
   /// The first new token; absent where it was stopped.
   std::optional<TokenId> prefill();
 
-  /// Adds tokens to `generation`, `first` being the next one, until there are `most`.
+  /// Adds tokens to `generation`, `first` being the next one, until there are `most` or their text
+  /// comes to `stop`.
   Finish decode(TokenId first, std::int64_t most, const Tokenizer& tokenizer,
-                Generation& generation);
+                const std::string& stop, Generation& generation);
 
   /// Fills in the rates and times of `generation`.
   void report(Generation& generation) const;

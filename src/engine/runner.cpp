@@ -34,7 +34,8 @@ SessionOptions Runner::session_options(const GenerateOptions& options, std::int6
           .backend = options.backend,
           .threads = options.threads,
           .check = options.check,
-          .sampling = options.sampling};
+          .sampling = options.sampling,
+          .stop = options.stop};
 }
 
 std::vector<TokenId> Runner::encode(const GenerateOptions& options) const {

@@ -25,6 +25,7 @@ struct GenerateOptions {
   bool check = false;            ///< compare sampled rows of attention with `reference`
   std::optional<DType> kv_type;  ///< of the cache; absent: q's, f32 or bf16 by the maths
   SamplingOptions sampling;      ///< greedy by default
+  std::string stop;              ///< an answer ends before this text; "": nowhere
 };
 
 /// What a model is opened with.

@@ -93,7 +93,7 @@ Generation Session::answer(std::vector<TokenId> prompt, std::int64_t max_new,
   Generator generator(*transformer_, *cache_, sequence_, text_, sampler, events);
   if (const std::optional<TokenId> first = generator.prefill()) {
     generation.ttft_ms = milliseconds_since(start);
-    generation.finish = generator.decode(*first, most_new, *tokenizer_, generation);
+    generation.finish = generator.decode(*first, most_new, *tokenizer_, options_.stop, generation);
   }
   if (generation.finish == Finish::max_new && most_new < max_new)
     generation.finish = Finish::context;

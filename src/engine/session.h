@@ -24,6 +24,7 @@ struct SessionOptions {
   int threads = 0;             ///< CPU threads; 0: all that the process may run on
   bool check = false;          ///< compare sampled rows of attention with `reference`
   SamplingOptions sampling;    ///< the seed counts anew with each text
+  std::string stop;            ///< an answer ends before this text; "": nowhere
 };
 
 /// A model's texts, one after another over one KV cache: what the last text began with, or pages of
