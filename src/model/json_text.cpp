@@ -63,6 +63,8 @@ Json parse_json(std::string_view text, const JsonLimits& limits) {
   check(text.size() <= limits.bytes, "is longer than ", limits.bytes, " bytes of JSON");
   check(!text.starts_with("version https://git-lfs"),
         "is a Git LFS pointer, not the file itself (git lfs pull fetches it)");
+  const std::size_t zero = text.find('\0');  // where the parser would stop, and be content
+  check(zero == std::string_view::npos, "is not JSON at byte ", zero + 1);
   Watcher watcher(limits);
   try {
     return Json::parse(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
