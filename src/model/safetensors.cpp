@@ -12,8 +12,7 @@
 namespace headwise {
 namespace {
 
-constexpr JsonLimits kHeaderLimits{
-    .bytes = std::size_t{8} << 20, .depth = 4, .values = std::size_t{1} << 17};
+constexpr JsonLimits kHeaderLimits{.bytes = std::size_t{8} << 20, .depth = 4};
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 60;
 
 struct Place {
