@@ -27,8 +27,8 @@ void check_index(const FileOfTensor& file_of, const std::vector<SafetensorsFile>
   for (const SafetensorsFile& file : files) {
     for (const WeightTensor& tensor : file.table().tensors()) {
       const auto entry = file_of.find(std::string(tensor.name));
-      check(entry != file_of.end() && entry->second == file.path().filename(), file.path().string(),
-            ": ", label(tensor), " is not in the index as this file's");
+      check(entry != file_of.end() && entry->second == file.path().filename(), label(tensor),
+            " of ", file.path().filename().string(), " is not in the index as such");
       ++found;
     }
   }
@@ -44,7 +44,8 @@ void check_index(const FileOfTensor& file_of, const std::vector<SafetensorsFile>
 std::vector<SafetensorsFile> open_files(const std::filesystem::path& folder) {
   std::vector<SafetensorsFile> files;
   const std::filesystem::path index = folder / "model.safetensors.index.json";
-  if (!std::filesystem::exists(index)) {
+  std::error_code error;  // of what is there, but cannot be looked at
+  if (!std::filesystem::exists(index, error) && !error) {
     files.emplace_back(folder / "model.safetensors");
     return files;
   }

@@ -10,7 +10,7 @@ namespace headwise {
 struct JsonLimits {
   std::size_t bytes = std::size_t{1} << 20;
   std::size_t depth = 16;
-  std::size_t values = std::size_t{1} << 16;
+  std::size_t values = std::size_t{1} << 15;
 };
 
 /// Throws Error, one line that names the field behind which the fault lies: not JSON, past a limit,

@@ -38,7 +38,8 @@ ModelConfig open_hf_config(const std::filesystem::path& path) {
 ModelFile::ModelFile(const std::filesystem::path& path) {
   auto layout = std::make_unique<Layout>();
   layout->path = path;
-  if (std::filesystem::is_directory(path)) {
+  std::error_code unreadable;  // is said by who opens it
+  if (std::filesystem::is_directory(path, unreadable)) {
     layout->folder = path;
     layout->config = open_hf_config(path / "config.json");
     layout->hf = open_hf_weights(path, layout->config);

@@ -12,8 +12,7 @@
 namespace headwise {
 namespace {
 
-constexpr JsonLimits kHeaderLimits{
-    .bytes = std::size_t{8} << 20, .depth = 4, .values = std::size_t{1} << 18};
+constexpr JsonLimits kHeaderLimits{.bytes = std::size_t{8} << 20, .depth = 4};
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 60;
 
 struct Place {
@@ -22,12 +21,12 @@ struct Place {
   WeightTensor tensor;  // its name is one of the header's
 };
 
-BlockFormat format_of(const std::string& dtype, const std::string& what) {
+BlockFormat format_of(const std::string& dtype) {
   for (const BlockFormat format : {BlockFormat::f32, BlockFormat::f16, BlockFormat::bf16}) {
     if (dtype == name(format)) return format;
   }
-  throw Error(ErrorCode::invalid_input, concat(what, " has the type ", quoted_name(dtype),
-                                               ": F32, F16 and BF16 are supported"));
+  throw Error(ErrorCode::invalid_input,
+              concat("type ", quoted_name(dtype), " is not supported: F32, F16 and BF16 are"));
 }
 
 std::vector<std::uint64_t> unsigned_integers(const nlohmann::json& array, std::size_t least,
@@ -48,7 +47,7 @@ Place read_place(const std::string& name, const nlohmann::json& entry, std::uint
     JsonFields fields(entry, "entry.");
     Place place;
     place.tensor.name = name;
-    place.tensor.format = format_of(fields.string("dtype"), what);
+    place.tensor.format = format_of(fields.string("dtype"));
     place.tensor.sizes = unsigned_integers(fields.value("shape"), 1, 4, "shape");
     std::ranges::reverse(place.tensor.sizes);
     std::uint64_t elements = 1;

@@ -1,12 +1,8 @@
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-
+#include <cmath>
 #include <limits>
 
-#include "model/gguf.h"
-#include "model/gguf_config.h"
-#include "model/tokenizer.h"
-#include "tests/model/error_of.h"
+#include "tests/model/hf_writer.h"
+#include "tests/model/hostile_files.h"
 #include "tests/model/tiny_model.h"
 
 namespace headwise {
@@ -14,10 +10,10 @@ namespace {
 
 constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
 
-struct HostileFile {
+struct HostileGguf {
   std::string what;
   std::string bytes;
-  std::string message;  // what the error says behind the file's name
+  std::string message;
 };
 
 GgufWriter with_tensor(const std::vector<std::uint64_t>& sizes, std::uint32_t type,
@@ -35,7 +31,7 @@ GgufWriter with_alignment(std::uint32_t alignment) {
   return with_tensor({4}, 0).u32("general.alignment", alignment);
 }
 
-std::vector<HostileFile> hostile_headers() {
+std::vector<HostileGguf> hostile_headers() {
   GgufWriter two_keys;
   two_keys.u32("k", 1).u32("k", 2);
   GgufWriter claims_keys;
@@ -63,7 +59,7 @@ std::vector<HostileFile> hostile_headers() {
   };
 }
 
-std::vector<HostileFile> hostile_keys() {
+std::vector<HostileGguf> hostile_keys() {
   const auto one_key = [](std::uint32_t type, const Bytes& value) {
     return GgufWriter().key("k", type, value).text();
   };
@@ -100,7 +96,7 @@ std::vector<HostileFile> hostile_keys() {
   };
 }
 
-std::vector<HostileFile> hostile_tensors() {
+std::vector<HostileGguf> hostile_tensors() {
   const std::string nameless = GgufWriter().record("", {4}, 0, 0).data("0123456789abcdef").text();
   return {
       {"no name", nameless, "a tensor has no name"},
@@ -138,66 +134,52 @@ std::vector<HostileFile> hostile_tensors() {
   };
 }
 
-void expect_refused(const std::vector<HostileFile>& files) {
-  for (const HostileFile& file : files) {
-    const TemporaryFile bytes(file.bytes);
-    const std::string error = error_of([&] { GgufFile{bytes.path()}; });
-    const std::string expected = bytes.path().string() + ": " + file.message;
-    EXPECT_TRUE(error.starts_with(expected)) << file.what << ": " << error;
-    EXPECT_EQ(error.find('\n'), std::string::npos) << file.what;
-  }
-}
-
-TEST(HostileGguf, Headers) { expect_refused(hostile_headers()); }
-TEST(HostileGguf, Keys) { expect_refused(hostile_keys()); }
-TEST(HostileGguf, Tensors) { expect_refused(hostile_tensors()); }
-
-TEST(HostileGguf, WhatIsNoFileAtAll) {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path();
-  EXPECT_EQ(error_of([&] { GgufFile{folder}; }),
-            folder.string() + ": is a directory, not a model file");
-  EXPECT_EQ(error_of([] { GgufFile{"/nonexistent/model.gguf"}; }),
-            "/nonexistent/model.gguf: No such file or directory");
-  EXPECT_EQ(error_of([] { GgufFile{"/dev/zero"}; }), "/dev/zero: is not a regular file");
-  const TemporaryFile empty("");
-  EXPECT_EQ(error_of([&] { GgufFile{empty.path()}; }), empty.path().string() + ": is empty");
-  const std::filesystem::path pipe = empty.path().string() + "-pipe";
-  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(error_of([&] { GgufFile{pipe}; }), pipe.string() + ": is not a regular file");
-  std::filesystem::remove(pipe);
-}
-
-GgufWriter whole_model() {
-  GgufWriter writer = tiny_llama();
-  TinyVocabulary().write_keys(writer);
-  return writer;
-}
-
-TEST(HostileGguf, EveryTruncationIsRefused) {
-  const std::string bytes = tiny_llama().text();
-  for (std::size_t size = 1; size < bytes.size(); ++size) {
-    const TemporaryFile file(bytes.substr(0, size));
-    EXPECT_NE(error_of([&] { GgufFile{file.path()}; }), "") << size << " bytes";
-  }
-}
-
-// What a flipped byte means is open; that it is read within the file or refused is not.
-TEST(HostileGguf, EveryFlippedByteIsReadOrRefused) {
-  const std::string good = whole_model().text();
-  ASSERT_EQ(error_of([&] { Tokenizer{GgufFile(TemporaryFile(good).path())}; }), "");
-  for (std::size_t i = 0; i < good.size(); i += i < 1024 ? 1 : 7) {  // the vocabulary is alike
-    std::string bytes = good;
-    bytes[i] = static_cast<char>(bytes[i] ^ (i % 2 == 0 ? 0x80 : 0xff));
-    const TemporaryFile file(bytes);
-    error_of([&] {
-      const GgufFile model(file.path());
-      std::vector<float> row(model.tensors().front().columns());
-      model.tensors().front().dequantise_row(0, row);
-      read_gguf_config(model);
-      if (i % 16 == 0) Tokenizer(model).encode("hello \xff");
-    });
-  }
+/// Whole but for the configuration.
+std::vector<HostileGguf> hostile_configurations() {
+  const auto with_count = [](const char* key, std::uint32_t value) {
+    GgufWriter writer = tiny_llama_without(key);
+    return writer.u32(key, value).text();
+  };
+  return {
+      {"no key", GgufWriter().text(), "key 'general.architecture' is missing"},
+      {"no tensor", GgufWriter().string("general.architecture", "llama").text(),
+       "key 'llama.block_count' is missing"},
+      {"2^31 layers", with_count("llama.block_count", 1U << 31),
+       "key 'llama.block_count' is out of range: 2147483648"},
+      {"16384 layers, and none of them", with_count("llama.block_count", 1U << 14),
+       "tensor 'output_norm.weight' is missing"},
+      {"heads of 2^18 dimensions", with_count("llama.embedding_length", 1U << 20),
+       "the head dimension 262144 is out of range"},
+      {"a head dimension of 2^32 - 2",
+       tiny_llama().u32("llama.attention.key_length", 0xfffffffe).text(),
+       "key 'llama.attention.key_length' is out of range: 4294967294"},
+      {"2^31 heads", with_count("llama.attention.head_count", 1U << 31),
+       "key 'llama.attention.head_count' is out of range: 2147483648"},
+      {"a rotary base that is no number", tiny_llama().f32("llama.rope.freq_base", NAN).text(),
+       "key 'llama.rope.freq_base' is out of range: nan"},
+      {"more tokens than rows", tiny_llama().u32("llama.vocab_size", 1U << 31).text(),
+       "key 'llama.vocab_size' is out of range: 2147483648"},
+      {"a missing tensor", tiny_llama().text(), "tensor 'output_norm.weight' is missing"},
+      {"a tensor of other sizes",
+       tiny_llama().tensor("output_norm.weight", {4}, 0, std::string(16, '\0')).text(),
+       "tensor 'output_norm.weight' is 4, not 8"},
+  };
 }
 
 }  // namespace
+
+std::vector<HostileFile> hostile_gguf_files() {
+  std::vector<HostileFile> files;
+  for (const auto& list :
+       {hostile_headers(), hostile_keys(), hostile_tensors(), hostile_configurations()}) {
+    for (const auto& [what, bytes, message] : list) {
+      files.push_back({"GGUF: " + what, "model.gguf", "/model.gguf: " + message,
+                       [bytes = bytes](const std::filesystem::path& folder) {
+                         std::ofstream(folder / "model.gguf", std::ios::binary) << bytes;
+                       }});
+    }
+  }
+  return files;
+}
+
 }  // namespace headwise
