@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/run_program.h"
-#include "tests/engine/tiny_llama.h"
+#include "tests/engine/tiny_models.h"
 #include "tests/model/model_file.h"
 
 namespace headwise::cli {
@@ -20,7 +20,7 @@ class RunCommand : public testing::Test {
   void SetUp() override {
     folder_ = std::filesystem::temp_directory_path() / ("headwise-run-" + std::to_string(getpid()));
     std::filesystem::create_directory(folder_);
-    write("tiny.gguf", gguf_of(random_llama(tiny_config(), 5)));
+    write("tiny.gguf", gguf_of(llama_model(), 5));
     write("prompt.txt", "abc");
     write("empty.txt", "");
     write("notes.txt", "not a model");

@@ -52,7 +52,7 @@ struct OneHead {
 
 TEST(AttentionCheck, AcceptsWhatIsRight) {
   OneHead head;
-  AttentionCheck check(head.shape, head.cache);
+  AttentionCheck check(head.cache, 0);
   check.compare(head.step(), 0);
   EXPECT_EQ(check.rows(), 1);
   EXPECT_TRUE(check.passed()) << check.worst();
@@ -61,7 +61,7 @@ TEST(AttentionCheck, AcceptsWhatIsRight) {
 TEST(AttentionCheck, FindsWhatIsWrong) {
   OneHead head;
   head.out[1] = 8.001F;
-  AttentionCheck check(head.shape, head.cache);
+  AttentionCheck check(head.cache, 0);
   check.compare(head.step(), 0);
   EXPECT_FALSE(check.passed());
   EXPECT_NEAR(check.worst(), 0.001 / std::hypot(3.5, 8.0), 1e-6);
@@ -70,7 +70,7 @@ TEST(AttentionCheck, FindsWhatIsWrong) {
 TEST(AttentionCheck, NotANumberIsWrong) {
   OneHead head;
   head.out[0] = NAN;
-  AttentionCheck check(head.shape, head.cache);
+  AttentionCheck check(head.cache, 0);
   check.compare(head.step(), 0);
   EXPECT_FALSE(check.passed());
 }

@@ -2,38 +2,33 @@
 
 #include <gtest/gtest.h>
 
-#include "headwise/error.h"
-#include "tests/engine/double_llama.h"
-#include "tests/engine/tiny_llama.h"
-#include "tests/model/gguf_writer.h"
+#include "tests/engine/double_model.h"
+#include "tests/engine/tiny_models.h"
+#include "tests/model/error_of.h"
 
 namespace headwise {
 namespace {
 
-/// A tiny random model in a file, with and without the runner.
+TinyModel short_model() {
+  TinyModel model = llama_model();
+  model.context = 40;
+  return model;
+}
+
+/// A tiny random model in a file, in double and in the runner.
 class TinyRunner : public testing::Test {
  protected:
-  TinyRunner()
-      : weights_(random_llama(tiny_config(), 11)),
-        file_(gguf_of(weights_)),
-        runner_(file_.path()) {}
-
   static GenerateOptions options(std::string prompt, std::int64_t max_new = 8) {
     return {.prompt = std::move(prompt), .raw = true, .max_new = max_new};
   }
 
-  std::string error_of(const GenerateOptions& wrong) {
-    try {
-      runner_.generate(wrong);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+  std::string error_of_run(const GenerateOptions& wrong) {
+    return error_of([&] { runner_.generate(wrong); });
   }
 
-  LlamaWeights weights_;
-  TemporaryFile file_;
-  Runner runner_;
+  TemporaryFile file_{gguf_of(short_model(), 11)};
+  DoubleModel exact_{ModelFile(file_.path())};
+  Runner runner_{file_.path(), {.maths = Maths::f32}};
 };
 
 TEST_F(TinyRunner, GreedyTokensAreThoseOfLoopsInDouble) {
@@ -42,7 +37,7 @@ TEST_F(TinyRunner, GreedyTokensAreThoseOfLoopsInDouble) {
     asked.chunk = chunk;
     const Generation generation = runner_.generate(asked);
     ASSERT_EQ(generation.finish, Finish::max_new);
-    EXPECT_EQ(generation.new_tokens, greedy_in_double(weights_, generation.prompt_tokens, 8));
+    EXPECT_EQ(generation.new_tokens, exact_.greedy(generation.prompt_tokens, 8));
   }
 }
 
@@ -102,7 +97,7 @@ TEST_F(TinyRunner, APromptMayFillTheContextButNotPassIt) {
   const Generation full = runner_.generate(options(std::string(40, 'x'), 5));
   EXPECT_EQ(full.finish, Finish::context);
   EXPECT_EQ(full.new_tokens.size(), 1U);
-  EXPECT_EQ(error_of(options(std::string(41, 'x'))),
+  EXPECT_EQ(error_of_run(options(std::string(41, 'x'))),
             "the prompt has 41 tokens, the model's context is 40");
 }
 
@@ -123,28 +118,68 @@ TEST_F(TinyRunner, StopsBetweenStepsWhenAsked) {
 
 TEST_F(TinyRunner, ChecksAttentionWhenAsked) {
   GenerateOptions asked = options("hello", 20);
+  EXPECT_FALSE(runner_.generate(asked).check);
   asked.check = true;
-  const Generation generation = runner_.generate(asked);
-  ASSERT_TRUE(generation.check);
-  EXPECT_GT(generation.check->rows, 0);
-  EXPECT_TRUE(generation.check->passed());
+  Runner with_the_machines_maths(file_.path());
+  for (Runner* runner : {&runner_, &with_the_machines_maths}) {
+    const Generation generation = runner->generate(asked);
+    ASSERT_TRUE(generation.check);
+    EXPECT_GT(generation.check->rows, 0);
+    EXPECT_TRUE(generation.check->passed()) << generation.check->worst_error;
+  }
+}
+
+TEST_F(TinyRunner, ComputesAsTheMachineIsFastAt) {
+  const bool fast = has_fast(Maths::bf16);
+  EXPECT_EQ(Runner(file_.path()).weights().maths, fast ? Maths::bf16 : Maths::f32);
+  if (!fast) return;
+  Runner runner(file_.path(), {.maths = Maths::bf16});
+  const std::int64_t bytes = runner.generate(options("hello")).kv_bytes;
+  GenerateOptions wider = options("hello");
+  wider.kv_type = DType::f32;
+  EXPECT_EQ(runner.generate(wider).kv_bytes, 2 * bytes);
+}
+
+TEST_F(TinyRunner, TheSameSeedDrawsTheSameText) {
+  const auto drawn = [&](double temperature, std::uint64_t seed) {
+    GenerateOptions asked = options("hello", 20);
+    asked.sampling = {.temperature = temperature, .seed = seed};
+    return runner_.generate(asked).new_tokens;
+  };
+  EXPECT_EQ(drawn(1.0, 5), drawn(1.0, 5));
+  EXPECT_NE(drawn(1.0, 5), drawn(1.0, 6));
+  EXPECT_NE(drawn(1.0, 5), drawn(0.0, 5));
+  EXPECT_EQ(drawn(0.0, 5), drawn(0.0, 6));
+  EXPECT_EQ(drawn(0.0, 5), runner_.generate(options("hello", 20)).new_tokens);
+}
+
+TEST_F(TinyRunner, OnlyTheLargestMayBeDrawn) {
+  GenerateOptions asked = options("hello");
+  const std::vector<TokenId> greedy = runner_.generate(asked).new_tokens;
+  asked.sampling = {.temperature = 2.0, .top_k = 1};
+  EXPECT_EQ(runner_.generate(asked).new_tokens, greedy);
+  asked.sampling = {.temperature = 2.0, .top_p = 1e-9};
+  EXPECT_EQ(runner_.generate(asked).new_tokens, greedy);
 }
 
 TEST_F(TinyRunner, MistakesAreOneClearLine) {
-  EXPECT_EQ(error_of(options("")), "the prompt is empty");
-  EXPECT_EQ(error_of(options("hello", 0)), "max_new must be at least 1, is 0");
+  EXPECT_EQ(error_of_run(options("")), "the prompt is empty");
+  EXPECT_EQ(error_of_run(options("hello", 0)), "max_new must be at least 1, is 0");
   GenerateOptions wrong = options("hello");
   wrong.chunk = 0;
-  EXPECT_EQ(error_of(wrong), "chunk must be at least 1, is 0");
+  EXPECT_EQ(error_of_run(wrong), "chunk must be at least 1, is 0");
   wrong = options("hello");
   wrong.threads = -1;
-  EXPECT_EQ(error_of(wrong), "threads must not be negative, is -1");
+  EXPECT_EQ(error_of_run(wrong), "threads must not be negative, is -1");
   wrong = options("hello");
   wrong.backend = "nonsense";
-  EXPECT_NE(error_of(wrong).find("reference"), std::string::npos);
+  EXPECT_NE(error_of_run(wrong).find("reference"), std::string::npos);
+  wrong = options("hello");
+  wrong.sampling.temperature = -1.0;
+  EXPECT_EQ(error_of_run(wrong), "temperature must be a number from 0 on, is -1");
   wrong = options("hello");
   wrong.raw = false;
-  EXPECT_NE(error_of(wrong).find("--raw"), std::string::npos);
+  EXPECT_NE(error_of_run(wrong).find("--raw"), std::string::npos);
 }
 
 TEST_F(TinyRunner, AForcedBackendIsTheOneThatRan) {

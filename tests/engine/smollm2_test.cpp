@@ -18,7 +18,7 @@ std::string read_data(const std::string& name) {
 TEST(SmolLM2Run, PromptAnd32GreedyTokensEqualTheOracles) {
   HEADWISE_MODEL_FILE_OR_SKIP(path);
   const auto answer = nlohmann::json::parse(read_data("answer.json"));
-  const Runner runner(path);
+  Runner runner(path, {.maths = Maths::f32});
   for (const std::int64_t chunk : {64, 512}) {
     const Generation generation = runner.generate(
         {.prompt = read_data("prompt.txt"), .max_new = 32, .chunk = chunk, .check = true});
@@ -32,7 +32,7 @@ TEST(SmolLM2Run, PromptAnd32GreedyTokensEqualTheOracles) {
 TEST(SmolLM2Run, AWarmPromptHasTheSameAnswer) {
   HEADWISE_MODEL_FILE_OR_SKIP(path);
   const auto answer = nlohmann::json::parse(read_data("answer.json"));
-  const Runner runner(path);
+  Runner runner(path, {.maths = Maths::f32});
   Session session = runner.session({});
   const auto prompt = answer["prompt_tokens"].get<std::vector<TokenId>>();
   for (const bool warm : {false, true}) {
@@ -44,7 +44,7 @@ TEST(SmolLM2Run, AWarmPromptHasTheSameAnswer) {
 
 TEST(SmolLM2Run, ChunksOfOneTokenGiveTheSameAnswer) {
   HEADWISE_MODEL_FILE_OR_SKIP(path);
-  const Runner runner(path);
+  Runner runner(path, {.maths = Maths::f32});
   for (const std::int64_t chunk : {1, 7, 512}) {
     const Generation generation = runner.generate(
         {.prompt = "What is the capital of France?", .max_new = 32, .chunk = chunk});
