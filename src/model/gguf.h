@@ -72,6 +72,7 @@ class GgufMetadata {
   std::string_view string(std::string_view key) const;
   std::vector<std::string_view> strings(std::string_view key) const;
   std::vector<std::int64_t> integers(std::string_view key) const;  ///< an array of any integers
+  std::vector<float> floats(std::string_view key) const;           ///< an array of f32
 
  private:
   friend class GgufFile;

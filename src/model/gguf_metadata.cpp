@@ -164,4 +164,12 @@ std::vector<std::int64_t> GgufMetadata::integers(std::string_view key) const {
   return integers;
 }
 
+std::vector<float> GgufMetadata::floats(std::string_view key) const {
+  const GgufValue& found = value(key, true);
+  check(found.type == GgufType::f32, "key ", quoted_name(key), " does not hold f32 numbers");
+  std::vector<float> floats(found.count);
+  for (std::uint64_t i = 0; i < found.count; ++i) floats[i] = load<float>(found, i);
+  return floats;
+}
+
 }  // namespace headwise
