@@ -13,6 +13,7 @@ packages=(
   "libfmt-dev|formatted output"
   "libspdlog-dev|logging"
   "libpcre2-dev|the tokenizer's regular expressions"
+  "libutf8proc-dev|Unicode normal forms in tokenizers"
   "ca-certificates|downloading the model"
   "python3|unpacking the model, test scripts"
   "python3-pip|downloading the model"

@@ -183,4 +183,12 @@ bool GgufMetadata::is_array(std::string_view key) const {
   return found->second.is_array;
 }
 
+std::vector<float> GgufMetadata::floats(std::string_view key) const {
+  const GgufValue& found = value(key, true);
+  check(found.type == GgufType::f32, "key ", quoted_name(key), " does not hold f32 numbers");
+  std::vector<float> floats(found.count);
+  for (std::uint64_t i = 0; i < found.count; ++i) floats[i] = load<float>(found, i);
+  return floats;
+}
+
 }  // namespace headwise

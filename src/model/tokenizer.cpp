@@ -1,137 +1,133 @@
 #include "model/tokenizer.h"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 #include "core/check.h"
-#include "model/byte_alphabet.h"
 #include "model/byte_reader.h"
-#include "model/gguf.h"
+#include "model/nfc.h"
+#include "model/sentencepiece_spelling.h"
+#include "model/utf8.h"
 
 namespace headwise {
 namespace {
 
-constexpr TokenId kNoToken = -1;
-constexpr std::int64_t kNormalToken = 1;
-constexpr std::int64_t kControlToken = 3;
-
-std::string_view pre_tokenizer_name(const GgufFile& file) {
-  const std::string_view model = file.metadata().string("tokenizer.ggml.model");
-  check(model == "gpt2", "tokenizer model ", quoted_name(model), " is not supported: gpt2 is");
-  return file.metadata().string("tokenizer.ggml.pre");
-}
+// What marks a text up, which only those who are asked to may write.
+bool is_markup(TokenType type) { return type == TokenType::control || type == TokenType::unknown; }
 
 }  // namespace
 
-Tokenizer::Tokenizer(const GgufFile& file) try : pre_tokenizer_(pre_tokenizer_name(file)) {
-  const GgufMetadata& metadata = file.metadata();
-  const auto spellings = metadata.strings("tokenizer.ggml.tokens");
-  read_tokens(spellings, metadata.integers("tokenizer.ggml.token_type"));
-  read_merges(spellings, metadata.strings("tokenizer.ggml.merges"));
-  read_end_tokens(metadata);
-} catch (const Error& error) {
-  throw Error(error.code(), concat(file.path().string(), ": ", error.what()));
-}
-
-void Tokenizer::read_tokens(const std::vector<std::string_view>& spellings,
-                            const std::vector<std::int64_t>& types) {
-  constexpr std::string_view kKey = "key 'tokenizer.ggml.tokens'";
-  check(!spellings.empty() && spellings.size() <= std::numeric_limits<TokenId>::max(), kKey,
-        " holds ", spellings.size(), " tokens");
-  check(types.size() == spellings.size(), "key 'tokenizer.ggml.token_type' holds ", types.size(),
-        " types for ", spellings.size(), " tokens");
-  byte_token_.assign(256, kNoToken);
-  for (std::size_t i = 0; i < spellings.size(); ++i) {
+Tokenizer::Tokenizer(Vocabulary vocabulary)
+    : vocabulary_(std::move(vocabulary)),
+      pre_tokenizer_(vocabulary_.patterns),
+      merges_(vocabulary_.merges),
+      byte_token_(256, kNoToken),
+      begins_anew_(vocabulary_.tokens.size(), false) {
+  const bool scored = vocabulary_.kind == TokenizerKind::scored;
+  const TokenType of_bytes =
+      vocabulary_.kind == TokenizerKind::byte_level ? TokenType::normal : TokenType::byte;
+  if (scored) scored_ = ScoredMerges(vocabulary_.tokens);
+  for (std::size_t i = 0; i < vocabulary_.tokens.size(); ++i) {
+    const auto& [bytes, type, score] = vocabulary_.tokens[i];
     const auto id = static_cast<TokenId>(i);
-    check(!spellings[i].empty(), kKey, ": token ", i, " is empty");
-    check(types[i] == kNormalToken || types[i] == kControlToken, kKey, ": token ", i,
-          " has the type ", types[i], ", which is not supported");
-    special_.push_back(types[i] == kControlToken);
-    if (special_.back()) {
-      bytes_of_.emplace_back(spellings[i]);
-      check(special_id_.emplace(spellings[i], id).second, kKey, ": token ", i, ", ",
-            quoted_name(spellings[i]), ", appears twice");
-      continue;
+    if (type == of_bytes && bytes.size() == 1) {
+      byte_token_[static_cast<unsigned char>(bytes.front())] = id;
     }
-    const auto bytes = bytes_of_spelling(spellings[i]);
-    check(bytes.has_value(), kKey, ": token ", i, ", ", quoted_name(spellings[i]),
-          ", is not spelled in the byte alphabet");
-    bytes_of_.push_back(*bytes);
-    if (bytes->size() == 1) byte_token_[static_cast<unsigned char>(bytes->front())] = id;
+    if (type == TokenType::normal && !scored) by_bytes_.emplace(bytes, id);
+  }
+  add_literals();
+}
+
+void Tokenizer::add_literals() {
+  for (const LiteralToken& literal : vocabulary_.literals) {
+    const auto token = static_cast<std::size_t>(literal.id);
+    const bool markup = is_markup(vocabulary_.tokens[token].type);
+    begins_anew_[token] = !literal.after_normalisation;
+    for (const SpecialText special : {SpecialText::plain, SpecialText::parsed}) {
+      if (markup && special == SpecialText::plain) continue;
+      Literals& literals = literals_.at(static_cast<std::size_t>(special));
+      (literal.after_normalisation ? literals.normalised : literals.raw)
+          .add(literal.text, literal.id);
+    }
   }
 }
 
-void Tokenizer::read_merges(const std::vector<std::string_view>& spellings,
-                            const std::vector<std::string_view>& merges) {
-  std::unordered_map<std::string_view, TokenId> ids;
-  for (std::size_t i = 0; i < spellings.size(); ++i) {
-    if (special_[i]) continue;
-    check(ids.emplace(spellings[i], static_cast<TokenId>(i)).second,
-          "key 'tokenizer.ggml.tokens': token ", i, ", ", quoted_name(spellings[i]),
-          ", appears twice");
-  }
-  for (std::size_t i = 0; i < merges.size(); ++i) {
-    const auto id = [&](std::string_view part) {
-      const auto found = ids.find(part);
-      check(found != ids.end(), "key 'tokenizer.ggml.merges': merge ", i, ", ",
-            quoted_name(merges[i]), ", needs the token ", quoted_name(part), ", which is missing");
-      return found->second;
-    };
-    const std::size_t space = merges[i].find(' ');
-    check(space != std::string_view::npos, "key 'tokenizer.ggml.merges': merge ", i, ", ",
-          quoted_name(merges[i]), ", is not two tokens");
-    const std::string_view left = merges[i].substr(0, space);
-    const std::string_view right = merges[i].substr(space + 1);
-    const std::string both = concat(left, right);
-    check(merges_.add(id(left), id(right), id(both)), "key 'tokenizer.ggml.merges': merge ", i,
-          ", ", quoted_name(merges[i]), ", appears twice");
-  }
-}
-
-void Tokenizer::read_end_tokens(const GgufMetadata& metadata) {
-  const auto add = [&](std::string_view key) {
-    const std::uint64_t id = metadata.unsigned_integer(key);
-    check(id < bytes_of_.size(), "key ", quoted_name(key), " is ", id, " of ", bytes_of_.size(),
-          " tokens");
-    end_tokens_.push_back(static_cast<TokenId>(id));
-  };
-  add("tokenizer.ggml.eos_token_id");
-  if (metadata.has("tokenizer.ggml.eot_token_id")) add("tokenizer.ggml.eot_token_id");
-  // The end of a document, where the file's eos is the end of a turn.
-  const auto found = special_id_.find("<|endoftext|>");
-  if (found != special_id_.end()) end_tokens_.push_back(found->second);
-}
-
-std::vector<TokenId> Tokenizer::encode(std::string_view text, SpecialText special) const {
+std::vector<TokenId> Tokenizer::encode(std::string_view text, SpecialText special,
+                                       bool first) const {
   std::vector<TokenId> tokens;
-  if (special == SpecialText::plain) {
-    encode_plain(text, tokens);
-    return tokens;
-  }
-  std::size_t done = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto [id, length] = special_at(text.substr(at));
-    if (length == 0) {
-      ++at;
-      continue;
-    }
-    encode_plain(text.substr(done, at - done), tokens);
-    tokens.push_back(id);
-    at += length;
-    done = at;
-  }
-  encode_plain(text.substr(done), tokens);
+  const Literals& literals = literals_.at(static_cast<std::size_t>(special));
+  literals.raw.split(
+      text, [&](TokenId token) { tokens.push_back(token); },
+      [&](std::string_view stretch) {
+        encode_stretch(stretch, first && stretch.data() == text.data(), literals, tokens);
+      });
   return tokens;
 }
 
-std::pair<TokenId, std::size_t> Tokenizer::special_at(std::string_view text) const {
-  std::pair<TokenId, std::size_t> longest{kNoToken, 0};
-  for (const auto& [spelling, id] : special_id_) {
-    if (spelling.size() > longest.second && text.starts_with(spelling)) {
-      longest = {id, spelling.size()};
-    }
+void Tokenizer::encode_stretch(std::string_view text, bool first, const Literals& literals,
+                               std::vector<TokenId>& out) const {
+  const std::string normalised = normalise(text, first);
+  literals.normalised.split(
+      normalised, [&](TokenId token) { out.push_back(token); },
+      [&](std::string_view stretch) {
+        pre_tokenizer_.split(stretch, [&](std::string_view piece) { encode_piece(piece, out); });
+      });
+}
+
+std::string Tokenizer::normalise(std::string_view text, bool first) const {
+  if (vocabulary_.kind == TokenizerKind::byte_level) {
+    return vocabulary_.nfc ? to_nfc(text) : std::string(text);
   }
-  return longest;
+  std::string spaced = with_spaces(text);
+  const PrefixSpace& prefix = vocabulary_.prefix_space;
+  const bool wanted = prefix.added && (first || !prefix.first_only) &&
+                      !(prefix.unless_there && spaced.starts_with(' '));
+  return wanted ? " " + spaced : spaced;
+}
+
+void Tokenizer::encode_piece(std::string_view piece, std::vector<TokenId>& out) const {
+  if (vocabulary_.kind == TokenizerKind::scored) {
+    scored_.apply(piece, [&](TokenId token, std::string_view stretch) {
+      token == kNoToken ? append_bytes(stretch, out) : out.push_back(token);
+    });
+    return;
+  }
+  if (vocabulary_.whole_pieces_first) {
+    const auto whole = by_bytes_.find(piece);
+    if (whole != by_bytes_.end()) return out.push_back(whole->second);
+  }
+  std::vector<TokenId> parts;
+  vocabulary_.kind == TokenizerKind::byte_level ? append_bytes(piece, parts)
+                                                : append_characters(piece, parts);
+  merges_.apply(parts, out);
+}
+
+void Tokenizer::append_bytes(std::string_view text, std::vector<TokenId>& out) const {
+  for (const char c : text) {
+    const TokenId token = byte_token_[static_cast<unsigned char>(c)];
+    if (token != kNoToken) out.push_back(token);
+  }
+}
+
+void Tokenizer::append_characters(std::string_view text, std::vector<TokenId>& out) const {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view character = text.substr(at, next_utf8(text.substr(at)).bytes);
+    const auto found = by_bytes_.find(character);
+    found == by_bytes_.end() ? append_bytes(character, out) : out.push_back(found->second);
+    at += character.size();
+  }
+}
+
+std::vector<TokenId> Tokenizer::beginning() const {
+  return vocabulary_.add_bos ? std::vector{vocabulary_.bos} : std::vector<TokenId>{};
+}
+
+std::vector<TokenId> Tokenizer::encode_prompt(std::string_view text, SpecialText special) const {
+  std::vector<TokenId> tokens = encode(text, special);
+  const std::vector<TokenId> begin = beginning();
+  const bool there = !begin.empty() && !tokens.empty() && tokens.front() == begin.front();
+  if (!there) tokens.insert(tokens.begin(), begin.begin(), begin.end());
+  return tokens;
 }
 
 std::size_t Tokenizer::unencodable_bytes(std::string_view text) const {
@@ -139,42 +135,41 @@ std::size_t Tokenizer::unencodable_bytes(std::string_view text) const {
       text, [&](char c) { return byte_token_[static_cast<unsigned char>(c)] == kNoToken; }));
 }
 
-void Tokenizer::encode_plain(std::string_view text, std::vector<TokenId>& out) const {
-  pre_tokenizer_.split(text, [&](std::string_view piece) {
-    std::vector<TokenId> bytes;
-    for (const char c : piece) {
-      const TokenId token = byte_token_[static_cast<unsigned char>(c)];
-      if (token != kNoToken) bytes.push_back(token);
-    }
-    merges_.apply(bytes, out);
-  });
-}
-
 const std::string& Tokenizer::bytes(TokenId token) const {
   check(token >= 0 && token < vocab_size(), "token ", token, " is outside of the vocabulary of ",
         vocab_size());
-  return bytes_of_[static_cast<std::size_t>(token)];
+  return vocabulary_.tokens[static_cast<std::size_t>(token)].bytes;
 }
 
 std::string Tokenizer::decode(std::span<const TokenId> tokens) const {
+  const PrefixSpace& prefix = vocabulary_.prefix_space;
   std::string text;
-  for (const TokenId token : tokens) text += bytes(token);
+  bool prefixed = prefix.added;
+  for (const TokenId token : tokens) {
+    std::string_view part = bytes(token);
+    const bool anew = begins_anew_[static_cast<std::size_t>(token)];
+    if (prefixed && !anew && part.starts_with(' ')) part.remove_prefix(1);
+    prefixed = anew && prefix.added && !prefix.first_only;
+    text += part;
+  }
   return text;
 }
 
 bool Tokenizer::is_special(TokenId token) const {
-  return token >= 0 && token < vocab_size() && special_[static_cast<std::size_t>(token)];
+  return token >= 0 && token < vocab_size() &&
+         is_markup(vocabulary_.tokens[static_cast<std::size_t>(token)].type);
 }
 
 TokenId Tokenizer::special(std::string_view text) const {
-  const auto found = special_id_.find(std::string(text));
-  check(found != special_id_.end(), "special token ", quoted_name(text),
-        " is not in the vocabulary");
-  return found->second;
+  const Literals& literals = literals_.at(static_cast<std::size_t>(SpecialText::parsed));
+  const TokenId raw = literals.raw.find(text);
+  const TokenId found = raw == kNoToken ? literals.normalised.find(text) : raw;
+  check(found != kNoToken, "special token ", quoted_name(text), " is not in the vocabulary");
+  return found;
 }
 
 bool Tokenizer::ends_generation(TokenId token) const {
-  return std::ranges::find(end_tokens_, token) != end_tokens_.end();
+  return std::ranges::find(vocabulary_.end_tokens, token) != vocabulary_.end_tokens.end();
 }
 
 }  // namespace headwise

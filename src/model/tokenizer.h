@@ -1,72 +1,90 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
+#include "model/literal_tokens.h"
 #include "model/pre_tokenizer.h"
+#include "model/scored_merges.h"
+#include "model/string_map.h"
+#include "model/token_id.h"
 #include "model/token_merges.h"
+#include "model/vocabulary.h"
 
 namespace headwise {
 
-class GgufFile;
-class GgufMetadata;
-
 /// What becomes of the text of a special token, such as "<|im_end|>", inside a text to encode.
+/// User-defined tokens, which mark nothing up, are found in either case.
 enum class SpecialText {
   plain,   ///< ordinary characters: for text from outside, which must not forge markup
   parsed,  ///< the special token
 };
 
-/// Byte-level BPE (tokenizer model "gpt2") read from a GGUF file. Copies what it needs: the file
-/// may be closed. Const members may be called from several threads.
+/// Byte-level BPE, or SentencePiece's with byte fallback. Const members may be called from several
+/// threads.
 class Tokenizer {
  public:
-  /// Throws Error naming the key if the file has no such tokenizer, has another kind, or one whose
-  /// merges, types or special ids do not fit its tokens.
-  explicit Tokenizer(const GgufFile& file);
+  /// `vocabulary` is as read_vocabulary gives it.
+  explicit Tokenizer(Vocabulary vocabulary);
+  /// Copies what it needs: the file may be closed. Throws Error as read_vocabulary does.
+  explicit Tokenizer(const GgufFile& file) : Tokenizer(read_vocabulary(file)) {}
 
   /// Any bytes, valid UTF-8 or not. No beginning or end token is added. Bytes that no token of the
-  /// vocabulary holds are left out; unencodable_bytes counts them.
-  std::vector<TokenId> encode(std::string_view text,
-                              SpecialText special = SpecialText::plain) const;
+  /// vocabulary holds are left out; unencodable_bytes counts them. decode gives the text back, but
+  /// for such bytes, U+2581 (a space to SentencePiece), what form C changes where the model asks
+  /// for it, and a leading space where the prefix space is added only if there is none. `first`:
+  /// nothing lies in front of the text, not even a special token.
+  std::vector<TokenId> encode(std::string_view text, SpecialText special = SpecialText::plain,
+                              bool first = true) const;
+  /// As above, behind beginning(), unless the text itself begins with that token.
+  std::vector<TokenId> encode_prompt(std::string_view text, SpecialText special) const;
+  /// The beginning-of-sequence token if the model wants a text to begin with it, else nothing.
+  std::vector<TokenId> beginning() const;
   std::size_t unencodable_bytes(std::string_view text) const;
 
-  /// The bytes that the tokens stand for, special tokens as their text; maybe not valid UTF-8.
-  /// Throws Error naming the id if it is outside of the vocabulary.
+  /// The bytes that the tokens stand for, special tokens as their text, without the prefix spaces
+  /// that encode adds; maybe not valid UTF-8. Throws Error naming the id if it is outside of the
+  /// vocabulary.
   std::string decode(std::span<const TokenId> tokens) const;
 
-  int vocab_size() const { return static_cast<int>(bytes_of_.size()); }
-  /// The bytes of one token; valid as long as the tokenizer. Throws as decode does.
+  int vocab_size() const { return static_cast<int>(vocabulary_.tokens.size()); }
+  /// The bytes of one token, as they continue a text: a prefix space is kept. Valid as long as the
+  /// tokenizer. Throws as decode does.
   const std::string& bytes(TokenId token) const;
   bool is_special(TokenId token) const;
-  /// The id of a special token by its text. Throws Error naming the text if there is none.
+  /// The id of a special or user-defined token by its text. Throws Error naming the text if there
+  /// is none.
   TokenId special(std::string_view text) const;
   /// True for the tokens after which generation stops: eos and its like.
   bool ends_generation(TokenId token) const;
+  /// The source of the chat template that came with the vocabulary; empty if none did.
+  const std::string& chat_template() const { return vocabulary_.chat_template; }
 
  private:
-  void read_tokens(const std::vector<std::string_view>& spellings,
-                   const std::vector<std::int64_t>& types);
-  void read_merges(const std::vector<std::string_view>& spellings,
-                   const std::vector<std::string_view>& merges);
-  void read_end_tokens(const GgufMetadata& metadata);
-  void encode_plain(std::string_view text, std::vector<TokenId>& out) const;
-  /// The longest special token that `text` begins with, and its length; 0 if there is none.
-  std::pair<TokenId, std::size_t> special_at(std::string_view text) const;
+  struct Literals {
+    LiteralTokens raw;
+    LiteralTokens normalised;
+  };
+  void add_literals();
+  void encode_stretch(std::string_view text, bool first, const Literals& literals,
+                      std::vector<TokenId>& out) const;
+  std::string normalise(std::string_view text, bool first) const;
+  void encode_piece(std::string_view piece, std::vector<TokenId>& out) const;
+  void append_bytes(std::string_view text, std::vector<TokenId>& out) const;
+  void append_characters(std::string_view text, std::vector<TokenId>& out) const;
 
+  Vocabulary vocabulary_;
   PreTokenizer pre_tokenizer_;
-  std::vector<std::string> bytes_of_;                    // by token
-  std::vector<bool> special_;                            // by token
-  std::unordered_map<std::string, TokenId> special_id_;  // by text
-  std::vector<TokenId> byte_token_;                      // by byte, 256; -1 where there is none
   TokenMerges merges_;
-  std::vector<TokenId> end_tokens_;
+  ScoredMerges scored_;
+  std::array<Literals, 2> literals_;  // by SpecialText
+  StringMap<TokenId> by_bytes_;       // normal tokens
+  std::vector<TokenId> byte_token_;   // by byte, 256; kNoToken where there is none
+  std::vector<bool> begins_anew_;     // by token: what is behind it is a stretch of its own
 };
 
 }  // namespace headwise

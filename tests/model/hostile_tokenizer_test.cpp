@@ -27,10 +27,12 @@ std::string refusal(Change change) {
 
 TEST(HostileTokenizer, OtherKindsAreRefused) {
   EXPECT_EQ(error_behind_path(GgufWriter()), "key 'tokenizer.ggml.model' is missing");
-  EXPECT_EQ(refusal([](TinyVocabulary& v) { v.model = "llama"; }),
-            "tokenizer model 'llama' is not supported: gpt2 is");
-  EXPECT_EQ(refusal([](TinyVocabulary& v) { v.pre = "qwen2"; }),
-            "pre-tokenizer 'qwen2' is not supported: smollm is");
+  EXPECT_EQ(refusal([](TinyVocabulary& v) { v.model = "bert"; }),
+            "key 'tokenizer.ggml.model': the tokenizer model 'bert' is not supported: gpt2 and "
+            "llama are");
+  EXPECT_EQ(refusal([](TinyVocabulary& v) { v.pre = "bloom"; }),
+            "key 'tokenizer.ggml.pre': the pre-tokenizer 'bloom' is not supported: default, gpt-2, "
+            "smollm, llama-bpe, qwen2 and tekken are");
 }
 
 TEST(HostileTokenizer, TokensThatDoNotFit) {
@@ -38,10 +40,10 @@ TEST(HostileTokenizer, TokensThatDoNotFit) {
             "key 'tokenizer.ggml.tokens' holds 0 tokens");
   EXPECT_EQ(refusal([](TinyVocabulary& v) { v.types.pop_back(); }),
             "key 'tokenizer.ggml.token_type' holds 262 types for 263 tokens");
-  EXPECT_EQ(refusal([](TinyVocabulary& v) { v.types[5] = 4; }),
-            "key 'tokenizer.ggml.tokens': token 5 has the type 4, which is not supported");
+  EXPECT_EQ(refusal([](TinyVocabulary& v) { v.types[5] = 7; }),
+            "key 'tokenizer.ggml.token_type': token 5 has the type 7, which is not known");
   EXPECT_EQ(refusal([](TinyVocabulary& v) { v.tokens[5].clear(); }),
-            "key 'tokenizer.ggml.tokens': token 5 is empty");
+            "key 'tokenizer.ggml.tokens': token 5, '', is empty");
   EXPECT_EQ(refusal([](TinyVocabulary& v) { v.tokens[1] = "<s>"; }),
             "key 'tokenizer.ggml.tokens': token 1, '<s>', appears twice");
   EXPECT_EQ(refusal([](TinyVocabulary& v) { v.tokens[262] = "he"; }),
@@ -60,9 +62,9 @@ TEST(HostileTokenizer, MergesThatDoNotFit) {
   EXPECT_EQ(refusal([](TinyVocabulary& v) { v.merges[1] = " he"; }),
             "key 'tokenizer.ggml.merges': merge 1, ' he', needs the token '', which is missing");
   EXPECT_EQ(refusal([](TinyVocabulary& v) { v.merges[1] = "h e"; }),
-            "key 'tokenizer.ggml.merges': merge 1, 'h e', appears twice");
+            "key 'tokenizer.ggml.merges': merge 1, of the tokens 107 and 104, appears twice");
   EXPECT_EQ(refusal([](TinyVocabulary& v) { v.merges[1] = "< s>"; }),
-            "key 'tokenizer.ggml.merges': merge 1, '< s>', needs the token '<s>', which is "
+            "key 'tokenizer.ggml.merges': merge 1, '< s>', needs the token 's>', which is "
             "missing");
 }
 

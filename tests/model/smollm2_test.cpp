@@ -19,7 +19,7 @@ namespace headwise {
 namespace {
 
 std::string read_file(const std::string& name) {
-  std::ifstream file(std::string(HEADWISE_TEST_DATA "/") + name, std::ios::binary);
+  std::ifstream file(std::string(HEADWISE_TEST_DATA "/smollm2/") + name, std::ios::binary);
   EXPECT_TRUE(file.good()) << name;
   return {std::istreambuf_iterator<char>(file), {}};
 }
