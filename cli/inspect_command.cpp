@@ -6,13 +6,16 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "attention/shape_spec.h"
 #include "engine/layer_groups.h"
 #include "headwise/kv_memory.h"
+#include "model/chat_format.h"
 #include "model/model_file.h"
+#include "model/vocabulary.h"
 
 namespace headwise::cli {
 namespace {
@@ -48,6 +51,16 @@ std::map<std::string, Stored> by_format(const ModelFile& file) {
   return formats;
 }
 
+/// The name of the format that the model wants conversations in; nothing where it comes without.
+std::optional<std::string> chat_template(const ModelFile& file) {
+  if (!file.has_weights()) return std::nullopt;
+  const std::string source = file.gguf() != nullptr ? read_vocabulary(*file.gguf()).chat_template
+                                                    : read_vocabulary(file.folder()).chat_template;
+  if (source.empty()) return std::nullopt;
+  const ChatFormat* format = find_chat_format(fingerprint_of_template(source));
+  return format != nullptr ? std::string(format->name) : "not known";
+}
+
 std::string rope_text(const RopeConfig& rope) {
   return fmt::format("base {:g}{}", rope.base, rope.scaling.empty() ? "" : ", " + rope.scaling);
 }
@@ -63,16 +76,17 @@ nlohmann::json json_of(const ModelFile& file, const std::vector<LayerGroup>& gro
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const LayerKind& kind = config.kinds[i];
     bytes_a_token += kv_bytes_per_token(groups[i]);
-    json["groups"].push_back({{"layers", layer_list(config, static_cast<int>(i))},
-                              {"count", groups[i].layers},
-                              {"q_heads", config.q_heads},
-                              {"kv_heads", config.kv_heads},
-                              {"group_size", config.q_heads / config.kv_heads},
-                              {"head_dim", config.head_dim},
-                              {"window", kind.window > 0 ? nlohmann::json(kind.window) : nullptr},
-                              {"rope_base", kind.rope.base},
-                              {"rope_scaling", kind.rope.scaling},
-                              {"kv_bytes_per_token", kv_bytes_per_token(groups[i])}});
+    json["groups"].push_back(
+        {{"layers", layer_list(config, static_cast<int>(i))},
+         {"count", groups[i].layers},
+         {"q_heads", config.q_heads},
+         {"kv_heads", config.kv_heads},
+         {"group_size", config.q_heads / config.kv_heads},
+         {"head_dim", config.head_dim},
+         {"window", kind.window > 0 ? nlohmann::json(kind.window) : nlohmann::json(nullptr)},
+         {"rope_base", kind.rope.base},
+         {"rope_scaling", kind.rope.scaling},
+         {"kv_bytes_per_token", kv_bytes_per_token(groups[i])}});
   }
   std::uint64_t parameters = 0;
   for (const auto& [format, stored] : by_format(file)) {
@@ -81,6 +95,8 @@ nlohmann::json json_of(const ModelFile& file, const std::vector<LayerGroup>& gro
         {{"format", format}, {"parameters", stored.weights}, {"bytes", stored.bytes}});
   }
   json["parameters"] = parameters > 0 ? nlohmann::json(parameters) : nlohmann::json(nullptr);
+  const std::optional<std::string> format = chat_template(file);
+  json["chat_template"] = format ? nlohmann::json(*format) : nlohmann::json(nullptr);
   json["kv_type"] = name_of(groups.front().shape.kv_type);
   json["kv_bytes_per_token"] = bytes_a_token;
   json["kv_bytes_at_context"] = theoretical_kv_bytes(groups, config.context);
@@ -115,6 +131,7 @@ void print_table(const ModelFile& file, const std::vector<LayerGroup>& groups) {
                                        config.tied_output ? ", output tied to the embedding" : ""));
   std::int64_t bytes_a_token = 0;
   for (const LayerGroup& group : groups) bytes_a_token += kv_bytes_per_token(group);
+  print_line("chat template", chat_template(file).value_or("none"));
   print_line("context", fmt::format("{} tokens", config.context));
   print_line("KV", fmt::format("{} bytes a token in {}, {:.1f} MiB at the whole context",
                                bytes_a_token, name_of(groups.front().shape.kv_type),

@@ -17,13 +17,19 @@ void check_options(const GenerateOptions& options) {
   check(options.threads >= 0, "threads must not be negative, is ", options.threads);
 }
 
+Tokenizer open_tokenizer(const ModelFile& file) {
+  check(file.has_weights(), file.path().string(), " has no weights to run");
+  return Tokenizer(file.gguf() != nullptr ? read_vocabulary(*file.gguf())
+                                          : read_vocabulary(file.folder()));
+}
+
 Maths default_maths() { return has_fast(Maths::bf16) ? Maths::bf16 : Maths::f32; }
 
 }  // namespace
 
 Runner::Runner(const std::filesystem::path& model, const ModelOptions& options)
     : file_(model),
-      tokenizer_(*file_.gguf()),
+      tokenizer_(open_tokenizer(file_)),
       weights_(load_weights(file_, options.maths.value_or(default_maths()))) {}
 
 /// Of texts of at most `tokens` tokens.
@@ -45,13 +51,13 @@ std::vector<TokenId> Runner::encode(const GenerateOptions& options) const {
                                   " bytes of the prompt are in no token of this model's "
                                   "vocabulary and are left out"));
   }
-  if (options.raw) return tokenizer_.encode(options.prompt, SpecialText::parsed);
+  if (options.raw) return tokenizer_.encode_prompt(options.prompt, SpecialText::parsed);
   const ChatMessage question{.role = "user", .content = options.prompt};
-  return ChatTemplate(*file_.gguf()).encode(tokenizer_, {&question, 1});
+  return ChatTemplate(tokenizer_.chat_template()).encode(tokenizer_, {&question, 1});
 }
 
 std::vector<TokenId> Runner::encode(std::span<const ChatMessage> conversation) const {
-  return ChatTemplate(*file_.gguf()).encode(tokenizer_, conversation);
+  return ChatTemplate(tokenizer_.chat_template()).encode(tokenizer_, conversation);
 }
 
 Generation Runner::generate(const GenerateOptions& options, const GenerateEvents& events) {

@@ -4,7 +4,7 @@
 #include "core/check.h"
 #include "headwise/machine.h"
 #include "ops/bf16_product.h"
-#include "ops/block_product.h"
+#include "ops/blocks/block_product.h"
 
 namespace headwise {
 namespace {

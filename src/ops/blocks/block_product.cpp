@@ -1,10 +1,10 @@
-#include "ops/block_product.h"
+#include "ops/blocks/block_product.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "headwise/machine.h"
-#include "ops/block_kernels.h"
+#include "ops/blocks/block_kernels.h"
 
 namespace headwise {
 namespace {

@@ -1,10 +1,10 @@
-#include "ops/block_kernels.h"
+#include "ops/blocks/block_kernels.h"
 
 #include <immintrin.h>
 
 #include <cfloat>
 
-#include "ops/block_formats.h"
+#include "ops/blocks/isa_block_formats.h"
 
 namespace headwise {
 namespace {
