@@ -183,7 +183,17 @@ void read_vocabulary(ModelKeys& keys, const TensorTable& tensors, ModelConfig& c
              {static_cast<std::uint64_t>(config.width), static_cast<std::uint64_t>(config.vocab)});
 }
 
+/// Large models are split into files, of which only the first has the configuration.
+void check_not_split(const GgufMetadata& metadata) {
+  constexpr std::string_view kKey = "split.count";
+  if (!metadata.has(kKey)) return;
+  const std::uint64_t parts = metadata.unsigned_integer(kKey);
+  check(parts <= 1, "key ", quoted_name(kKey), " is ", parts,
+        ": a model in several GGUF files is not supported");
+}
+
 ModelConfig read(const GgufFile& file) {
+  check_not_split(file.metadata());
   ModelKeys keys(file.metadata());
   const TensorTable& tensors = file.table();
   const std::string_view architecture = file.metadata().string("general.architecture");

@@ -32,13 +32,13 @@ constexpr std::array<Known, 6> kKnown{{
 }};
 
 // Fields that do not change what a forward pass computes.
-constexpr std::array<std::string_view, 34> kHarmless{"_attn_implementation_autoset",
+constexpr std::array<std::string_view, 37> kHarmless{"_attn_implementation_autoset",
                                                      "_name_or_path",
                                                      "add_cross_attention",
                                                      "attention_dropout",
                                                      "attn_implementation",
-                                                     "bos_token_id",
                                                      "boi_token_index",
+                                                     "bos_token_id",
                                                      "cache_implementation",
                                                      "dtype",
                                                      "eoi_token_index",
@@ -48,8 +48,10 @@ constexpr std::array<std::string_view, 34> kHarmless{"_attn_implementation_autos
                                                      "image_token_index",
                                                      "initializer_range",
                                                      "is_decoder",
+                                                     "is_llama_config",
                                                      "label2id",
                                                      "max_length",
+                                                     "max_sequence_length",
                                                      "mm_tokens_per_image",
                                                      "output_attentions",
                                                      "output_hidden_states",
@@ -60,6 +62,7 @@ constexpr std::array<std::string_view, 34> kHarmless{"_attn_implementation_autos
                                                      "task_specific_params",
                                                      "tie_encoder_decoder",
                                                      "torch_dtype",
+                                                     "transformers.js_config",
                                                      "transformers_version",
                                                      "unsloth_fixed",
                                                      "unsloth_version",
@@ -127,7 +130,8 @@ void check_activation(JsonFields& fields, const ModelConfig& config) {
 }
 
 void check_absent_features(JsonFields& fields) {
-  for (const auto* name : {"attention_bias", "mlp_bias", "use_bidirectional_attention"}) {
+  for (const auto* name : {"attention_bias", "mlp_bias", "rope_interleaved",
+                           "use_bidirectional_attention", "use_mrope"}) {
     check(!fields.boolean_or(name, false), "field ", fields.full(name),
           " is true, which is not supported");
   }

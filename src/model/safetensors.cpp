@@ -69,15 +69,12 @@ Place read_place(const std::string& name, const nlohmann::json& entry, std::uint
 }
 
 /// The data is to be full, by the format's definition: there is no room for what nobody looks at.
-void check_places(const std::vector<Place>& places, std::uint64_t data_bytes) {
-  std::vector<const Place*> order;
-  for (const Place& place : places) order.push_back(&place);
-  std::ranges::stable_sort(order, {}, &Place::begin);
+void check_places(const std::vector<Place>& ordered, std::uint64_t data_bytes) {
   std::uint64_t end = 0;
-  for (const Place* place : order) {
-    check(place->begin == end, label(place->tensor), " begins at ", place->begin,
-          place->begin < end ? " inside of" : " behind a gap after", " what ends at ", end);
-    end = place->end;
+  for (const Place& place : ordered) {
+    check(place.begin == end, label(place.tensor), " begins at ", place.begin,
+          place.begin < end ? " inside of" : " behind a gap after", " what ends at ", end);
+    end = place.end;
   }
   check(end == data_bytes, data_bytes - end, " bytes of data belong to no tensor");
 }
@@ -99,6 +96,7 @@ TensorTable read(std::span<const std::byte> bytes) {
   for (const auto& [name, entry] : document.items()) {
     if (name != "__metadata__") places.push_back(read_place(name, entry, data.size()));
   }
+  std::ranges::stable_sort(places, {}, &Place::begin);
   check_places(places, data.size());
   TensorTable table;
   for (Place& place : places) {

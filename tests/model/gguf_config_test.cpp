@@ -171,6 +171,9 @@ TEST(GgufConfig, RefusesArchitecturesAndKeysByName) {
                  "are");
   expect_refused(GgufWriter().string("general.architecture", "mistral"),
                  "architecture 'mistral' is not one of GGUF: llama stands for it");
+  expect_refused(tiny_llama().u32("split.count", 3),
+                 "key 'split.count' is 3: a model in several GGUF files is not supported");
+  EXPECT_EQ(error_of([] { read(tiny_llama().u32("split.count", 1)); }), "");
   expect_refused(tiny_llama().u32("llama.expert_count", 8),
                  "key 'llama.expert_count' is not supported");
   expect_refused(tiny_model("qwen2").u32("qwen2.attention.sliding_window", 8),

@@ -181,6 +181,37 @@ TEST(HfConfig, OldSpellingOfRotaryScaling) {
   EXPECT_EQ(read(with(tiny_hf_config(), "rope_scaling", old)).kinds[0].rope.scaling, "linear x2");
 }
 
+void expect_same(const ModelConfig& config, const Json& expected, const std::string& name) {
+  EXPECT_EQ(config.layers, expected["num_hidden_layers"]) << name;
+  EXPECT_EQ(config.width, expected["hidden_size"]) << name;
+  EXPECT_EQ(config.ffn_width, expected["intermediate_size"]) << name;
+  EXPECT_EQ(config.q_heads, expected["num_attention_heads"]) << name;
+  EXPECT_EQ(config.kv_heads, expected["num_key_value_heads"]) << name;
+  EXPECT_EQ(config.head_dim, expected["head_dim"]) << name;
+  EXPECT_EQ(config.vocab, expected["vocab_size"]) << name;
+  EXPECT_EQ(config.context, expected["max_position_embeddings"]) << name;
+  EXPECT_EQ(config.tied_output, expected["tie_word_embeddings"]) << name;
+  EXPECT_EQ(config.rms_eps, expected["rms_norm_eps"].get<float>()) << name;
+  const auto scalar = expected["scalar"].get<double>();
+  EXPECT_EQ(config.attention_scale, static_cast<float>(1.0 / std::sqrt(scalar))) << name;
+  ASSERT_EQ(config.kind_of_layer.size(), expected["windows"].size()) << name;
+  for (std::size_t i = 0; i < config.kind_of_layer.size(); ++i) {
+    const LayerKind& kind = config.kinds.at(static_cast<std::size_t>(config.kind_of_layer[i]));
+    EXPECT_EQ(kind.window, expected["windows"][i]) << name << " layer " << i;
+    EXPECT_EQ(kind.rope.base, expected["bases"][i]) << name << " layer " << i;
+  }
+}
+
+// What transformers makes of the files that it saves: config_vectors.py.
+TEST(HfConfig, IsWhatTransformersReads) {
+  std::ifstream file(HEADWISE_MODEL_TEST_DATA "/configurations.json");
+  const Json cases = Json::parse(file);
+  EXPECT_GE(cases.size(), 10U);
+  for (const auto& [name, value] : cases.items()) {
+    expect_same(read(value["saved"]), value["expected"], name);
+  }
+}
+
 TEST(HfConfig, ModelTypeStandsForTheArchitecture) {
   Json json = with(tiny_hf_config(), "model_type", "qwen2");
   json.erase("architectures");
