@@ -73,6 +73,17 @@ TEST_P(Activations, SmallNumbersAreHalved) {
     EXPECT_NEAR(y[i], gate[i] / 2, std::abs(gate[i]) * 1e-6 + FLT_TRUE_MIN) << gate[i];
 }
 
+TEST_P(Activations, HugeNumbersAreThemselvesOrNothing) {
+  const Floats gate = {1e30F, FLT_MAX, INFINITY, -1e30F, -FLT_MAX, -INFINITY};
+  const Floats y = run(gate, Floats(gate.size(), 1.0F));
+  EXPECT_EQ(y[0], 1e30F);
+  EXPECT_EQ(y[1], FLT_MAX);
+  EXPECT_EQ(y[2], INFINITY);
+  EXPECT_NEAR(y[3], 0.0, 1e-7);
+  EXPECT_NEAR(y[4], 0.0, 1e-7);
+  EXPECT_NEAR(y[5], 0.0, 1e-7);
+}
+
 TEST_P(Activations, NotANumberStaysSo) {
   EXPECT_TRUE(std::isnan(run({NAN}, {1.0F})[0]));
   EXPECT_TRUE(std::isnan(run({1.0F}, {NAN})[0]));
