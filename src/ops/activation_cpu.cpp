@@ -27,9 +27,13 @@ inline float exponential(float x) {
   return power * std::bit_cast<float>(bits);
 }
 
+/// z, or -87 where it is less: exponential() ends there, and what it gates is 0 by then.
+inline float no_less(float z) { return z < -87.0F ? -87.0F : z; }
+
 HEADWISE_VECTOR_CLONES
 void silu_row(const float* gate, const float* up, float* y, std::int64_t width) {
-  for (std::int64_t i = 0; i < width; ++i) y[i] = gate[i] / (1.0F + exponential(-gate[i])) * up[i];
+  for (std::int64_t i = 0; i < width; ++i)
+    y[i] = no_less(gate[i]) / (1.0F + exponential(-gate[i])) * up[i];
 }
 
 HEADWISE_VECTOR_CLONES
@@ -38,7 +42,7 @@ void gelu_row(const float* gate, const float* up, float* y, std::int64_t width) 
   for (std::int64_t i = 0; i < width; ++i) {
     const float z = gate[i];
     const float u = kTwice * (z + 0.044715F * z * z * z);
-    y[i] = z / (1.0F + exponential(-u)) * up[i];
+    y[i] = no_less(z) / (1.0F + exponential(-u)) * up[i];
   }
 }
 
