@@ -18,18 +18,27 @@ inline std::filesystem::path model_folder() {
   return {};
 }
 
+/// A file of that folder; nothing if it is not there.
+inline std::optional<std::filesystem::path> find_model_file(const char* name) {
+  const auto file = model_folder() / name;
+  return std::filesystem::is_regular_file(file) ? std::optional(file) : std::nullopt;
+}
+
 /// The SmolLM2 file that the tests of real input use; nothing if it is not there.
 inline std::optional<std::filesystem::path> find_model_file() {
-  const auto file = model_folder() / "SmolLM2-135M-Instruct.Q4_1.gguf";
-  return std::filesystem::is_regular_file(file) ? std::optional(file) : std::nullopt;
+  return find_model_file("SmolLM2-135M-Instruct.Q4_1.gguf");
 }
 
 }  // namespace headwise
 
 /// Sets `path`, or skips the test and says why.
-#define HEADWISE_MODEL_FILE_OR_SKIP(path)                                                       \
-  const auto path##_found = ::headwise::find_model_file();                                      \
-  if (!path##_found) {                                                                          \
-    GTEST_SKIP() << "SmolLM2-135M-Instruct.Q4_1.gguf is not in " << ::headwise::model_folder(); \
-  }                                                                                             \
+#define HEADWISE_NAMED_MODEL_OR_SKIP(path, name)                           \
+  const auto path##_found = ::headwise::find_model_file(name);             \
+  if (!path##_found) {                                                     \
+    GTEST_SKIP() << (name) << " is not in " << ::headwise::model_folder(); \
+  }                                                                        \
   const std::filesystem::path& path = *path##_found
+#define HEADWISE_MODEL_FILE_OR_SKIP(path) \
+  HEADWISE_NAMED_MODEL_OR_SKIP(path, "SmolLM2-135M-Instruct.Q4_1.gguf")
+#define HEADWISE_GEMMA_FILE_OR_SKIP(path) \
+  HEADWISE_NAMED_MODEL_OR_SKIP(path, "gemma-3-270m-q4_k_m.gguf")
