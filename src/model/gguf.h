@@ -58,7 +58,7 @@ class GgufMetadata {
   std::vector<std::int64_t> integers(std::string_view key) const;  ///< an array of any integers
   std::vector<bool> booleans(std::string_view key) const;
   bool is_array(std::string_view key) const;
-  std::vector<float> floats(std::string_view key) const;           ///< an array of f32
+  std::vector<float> floats(std::string_view key) const;  ///< an array of f32
 
  private:
   friend class GgufFile;

@@ -5,19 +5,6 @@
 
 namespace headwise {
 
-nlohmann::json parse_json(std::string_view text) {
-  static constexpr int kDeepest = 64;
-  const auto guard = [](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
-    check(depth <= kDeepest, "the JSON nests deeper than ", kDeepest);
-    return true;
-  };
-  try {
-    return nlohmann::json::parse(text.begin(), text.end(), guard);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw Error(ErrorCode::invalid_input, concat("no JSON: at byte ", error.byte));
-  }
-}
-
 std::string JsonField::label() const {
   return name_.empty() ? "the document" : concat("field ", quoted_name(name_));
 }

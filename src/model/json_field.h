@@ -9,9 +9,6 @@
 
 namespace headwise {
 
-/// Throws Error if `text` is no JSON document or nests deeper than 64.
-nlohmann::json parse_json(std::string_view text);
-
 /// A value of a JSON document, which must outlive it, and where it stands: "model.vocab". Getters
 /// throw Error naming that place if it is absent or holds another type.
 class JsonField {

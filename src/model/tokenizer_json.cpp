@@ -149,7 +149,7 @@ void check_model(const JsonField& model) {
 }  // namespace
 
 Vocabulary read_tokenizer_json(std::string_view text) {
-  const nlohmann::json json = parse_json(text);
+  const nlohmann::json json = parse_json(text, kTokenizerLimits);
   const JsonField document(json);
   const JsonField model = document.at("model");
   check_model(model);

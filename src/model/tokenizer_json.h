@@ -2,11 +2,16 @@
 
 #include <string_view>
 
+#include "model/json_text.h"
 #include "model/vocabulary.h"
 
 namespace headwise {
 
 class JsonField;
+
+/// Of tokenizer.json and the files beside it; known ones have up to 35 MB and 1.2 million values.
+inline constexpr JsonLimits kTokenizerLimits{
+    .bytes = std::size_t{256} << 20, .depth = 64, .values = std::size_t{1} << 24};
 
 /// tokenizer.json of Hugging Face's tokenizers: BPE with ByteLevel, or with byte fallback. It says
 /// nothing of end tokens or chat templates. `truncation`, `padding` and `decoder` are not looked

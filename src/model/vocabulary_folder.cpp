@@ -17,11 +17,8 @@ namespace fs = std::filesystem;
 
 // Calls `read` with what is in the file; errors name it.
 void with_file(const fs::path& path, const std::function<void(std::string_view)>& read) {
-  constexpr std::size_t kLargest = std::size_t{256} << 20;  // known ones have up to 35 MB
   const MappedFile file(path);
   try {
-    check(file.bytes().size() <= kLargest, "has ", file.bytes().size(), " bytes of ", kLargest,
-          " at most");
     read({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
   } catch (const Error& error) {
     throw Error(error.code(), concat(path.string(), ": ", error.what()));
@@ -32,7 +29,7 @@ void with_file(const fs::path& path, const std::function<void(std::string_view)>
 void with_json(const fs::path& path, const std::function<void(const JsonField&)>& read) {
   if (!fs::exists(path)) return;
   with_file(path, [&](std::string_view text) {
-    const nlohmann::json json = parse_json(text);
+    const nlohmann::json json = parse_json(text, kTokenizerLimits);
     read(JsonField(json));
   });
 }

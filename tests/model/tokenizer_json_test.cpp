@@ -143,10 +143,10 @@ TEST(HostileTokenizerJson, NoJsonAndDeepJsonAreRefused) {
   const auto of = [](const std::string& text) {
     return error_of([&] { read_tokenizer_json(text); });
   };
-  EXPECT_EQ(of(""), "no JSON: at byte 1");
-  EXPECT_EQ(of("{\"model\": \xff}").substr(0, 16), "no JSON: at byte");
+  EXPECT_EQ(of(""), "is not JSON at byte 1");
+  EXPECT_EQ(of("{\"model\": \xff}").substr(0, 19), "is not JSON at byte");
   const std::string deep(10'000'000, '[');
-  EXPECT_EQ(of(deep), "the JSON nests deeper than 64");
+  EXPECT_EQ(of(deep), "is nested deeper than 64");
   EXPECT_EQ(of("[]"), "the document is no object");
 }
 
