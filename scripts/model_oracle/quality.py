@@ -1,6 +1,6 @@
 """What transformers in F32 on the dequantised GGUF files makes of a text: greedy continuations, distributions, perplexity.
 
-Usage: quality.py {smollm2,gemma3} [--parts continuations,perplexity] [--threads N] [--text FILE]
+Usage: quality.py {smollm2,gemma3} [--parts continuations,perplexity] [--device cpu|cuda] [--threads N] [--text FILE]
 
 The text is the King James Bible of Debian's packages bible-kjv and bible-kjv-text, as `bible -f gen1:1-rev22:21` prints it.
 Writes, under tests/data/quality (the meaning of each field: README.md there):
@@ -79,7 +79,7 @@ def text_tokens(name, text_path):
     return tokens
 
 
-def load_model(name):
+def load_model(name, device):
     path = CACHE / MODELS[name]["file"]
     assert hashlib.sha256(path.read_bytes()).hexdigest() == MODELS[name]["sha256"], f"{path} is another file"
     model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32, attn_implementation="sdpa")
@@ -89,14 +89,18 @@ def load_model(name):
         bases = [config.rope_parameters[kind]["rope_theta"] for kind in ("sliding_attention", "full_attention")]
         assert bases == [1e4, 1e6] and config.sliding_window == 512 and config.query_pre_attn_scalar == 256
         assert [i for i, kind in enumerate(config.layer_types) if kind == "full_attention"] == [5, 11, 17]
-    return model.eval()
+    # Exact on a GPU too: PyTorch's own kernels for F32 attention there may use shorter numbers.
+    assert not torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.enable_mem_efficient_sdp(False)
+    torch.backends.cuda.enable_flash_sdp(False)
+    return model.eval().to(device)
 
 
 def hidden_chunks(model, tokens):
     """The last layer's normed output for each token, [1, <= CHUNK, width] a time, and the keys so far."""
     cache = None
     for begin in range(0, len(tokens), CHUNK):
-        ids = torch.tensor(tokens[begin : begin + CHUNK])[None]
+        ids = torch.tensor(tokens[begin : begin + CHUNK], device=model.device)[None]
         step = model.model(ids, cache=cache, use_cache=True)
         cache = step.cache
         yield step.last_hidden_state, cache
@@ -150,7 +154,7 @@ def write_distributions(name, model, prompt):
 def negative_log_likelihood(model, window, rows=512):
     """Of every token but the window's first, in nats, summed."""
     total, at = 0.0, 0
-    targets = torch.tensor(window[1:])
+    targets = torch.tensor(window[1:], device=model.device)
     for hidden, _ in hidden_chunks(model, window):
         for part in hidden[0].split(rows):
             wanted = targets[at : at + len(part)]
@@ -173,9 +177,10 @@ def made_by(options):
     packages = ("torch", "transformers", "tokenizers", "gguf", "numpy")
     versions = {package: importlib.metadata.version(package) for package in packages}
     cpu = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
-    command = f"scripts/model_oracle/quality.py {options.model} --parts {options.parts} --threads {options.threads}"
+    command = f"scripts/model_oracle/quality.py {options.model} --parts {options.parts} --device {options.device}"
     date = datetime.date.today().isoformat()
-    return {"command": command, "date": date, "cpu": cpu, "precision": "float32, sdpa", **versions}
+    device = torch.cuda.get_device_name() if options.device == "cuda" else cpu
+    return {"command": command, "date": date, "device": device, "precision": "float32, sdpa", **versions}
 
 
 def put(name, field, value):
@@ -233,6 +238,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", choices=MODELS)
     parser.add_argument("--parts", default="continuations,perplexity")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="cuda: for perplexity")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--text", type=pathlib.Path)
     options = parser.parse_args()
@@ -241,7 +247,7 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
     parts = {"continuations": find_continuations, "perplexity": find_perplexity}
     tokens = text_tokens(options.model, options.text)
-    model, made = load_model(options.model), made_by(options)
+    model, made = load_model(options.model, options.device), made_by(options)
     with torch.inference_mode():
         for part in options.parts.split(","):
             parts[part](options.model, model, tokens, made)

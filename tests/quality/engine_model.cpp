@@ -1,0 +1,95 @@
+#include "tests/quality/engine_model.h"
+
+#include <algorithm>
+
+#include "core/thread_scope.h"
+#include "engine/layer_groups.h"
+#include "engine/model_weights.h"
+#include "engine/transformer.h"
+#include "model/model_file.h"
+#include "model/tokenizer.h"
+
+namespace headwise::quality {
+namespace {
+
+AttentionOptions attention_options(const EngineOptions& options) {
+  return {.backend = "",
+          .threads = options.threads,
+          .max_tokens = std::min(options.chunk, options.capacity),
+          .max_context = options.capacity};
+}
+
+/// Room for one text in every group; no text is looked up.
+KvCacheOptions cache_options(const ModelConfig& config, const EngineOptions& options) {
+  KvCacheOptions cache;
+  cache.prefix_cache = false;
+  cache.max_tokens = options.capacity;
+  for (const LayerGroup& group : layer_groups(config, q_type_of(options.maths), options.kv_type)) {
+    if (cache.groups.empty())
+      cache.page_size = preferred_page_size(group.shape, attention_options(options));
+    const std::int64_t pages = (options.capacity + cache.page_size - 1) / cache.page_size;
+    cache.groups.push_back({.group = group, .pages = pages + 1});
+  }
+  return cache;
+}
+
+class EngineModel final : public JudgedModel {
+ public:
+  EngineModel(const std::filesystem::path& path, const EngineOptions& options)
+      : threads_(options.threads),
+        file_(path),
+        tokenizer_(*file_.gguf()),
+        weights_(load_weights(file_, options.maths)),
+        cache_(cache_options(weights_.config, options)),
+        transformer_(weights_, cache_, attention_options(options)),
+        sequence_(cache_.create()) {}
+
+  Maths maths() const override { return weights_.maths; }
+
+  void begin() override {
+    cache_.free(sequence_);
+    sequence_ = cache_.create();
+  }
+
+  std::span<const float> last_logits(std::span<const TokenId> tokens) override {
+    const ThreadScope threads(threads_or_all(threads_));
+    const auto step = static_cast<std::size_t>(transformer_.max_tokens());
+    for (; tokens.size() > step; tokens = tokens.subspan(step))
+      transformer_.forward(tokens.first(step), sequence_);
+    return transformer_.forward(tokens, sequence_);
+  }
+
+  void each_logits(std::span<const TokenId> tokens,
+                   const std::function<void(std::span<const float>)>& row) override {
+    const ThreadScope threads(threads_or_all(threads_));
+    const auto step = static_cast<std::size_t>(transformer_.max_tokens());
+    while (!tokens.empty()) {
+      const std::span<const TokenId> part = tokens.first(std::min(step, tokens.size()));
+      transformer_.forward_each(part, sequence_,
+                                [&](std::int64_t, std::span<const float> logits) { row(logits); });
+      tokens = tokens.subspan(part.size());
+    }
+  }
+
+  std::vector<TokenId> encode(std::string_view text) const override {
+    return tokenizer_.encode(text);
+  }
+
+ private:
+  int threads_;
+  ModelFile file_;
+  Tokenizer tokenizer_;
+  ModelWeights weights_;
+  KvCache cache_;
+  Transformer transformer_;
+  SequenceId sequence_;
+};
+
+}  // namespace
+
+std::unique_ptr<JudgedModel> open_engine(const std::filesystem::path& file,
+                                         const EngineOptions& options) {
+  return std::make_unique<EngineModel>(file, options);
+}
+
+}  // namespace headwise::quality
