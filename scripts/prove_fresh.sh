@@ -81,7 +81,9 @@ prove() {
   mount -t proc proc "$tree/proc"
   mount --rbind --make-rslave /sys "$tree/sys"
   mount -t tmpfs -o mode=1777 tmpfs "$tree/dev/shm"
-  timed "set-up" in_system "$tree" "root=/headwise && source scripts/setup.sh && install_packages"
+  # shellcheck disable=SC2016 # the inner shell expands it
+  timed "set-up" in_system "$tree" 'root=/headwise && source scripts/setup.sh && packages+=("${test_packages[@]}") &&
+    install_packages'
   if [[ $setup_only == yes ]]; then return; fi
   timed "./run" in_system "$tree" ./run
   export -f in_system network_environment

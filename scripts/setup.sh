@@ -22,6 +22,13 @@ packages=(
   "python3-numpy|the tests' oracle"
 )
 
+# What ./test alone needs, and older releases may not have.
+# shellcheck disable=SC2034 # for who sources this
+test_packages=(
+  "clang-19|the fuzzers"
+  "libclang-rt-19-dev|the fuzzers"
+)
+
 say() { printf '%s\n' "headwise: $*" >&2; }
 die() { say "$*"; exit 1; }
 

@@ -84,6 +84,16 @@ void add_weights(Seeds& seeds) {
   seeds.add("safetensors_index", Json{{"metadata", {{"size", 1}}}, {"weight_map", map}}.dump());
 }
 
+void add_vocabularies(Seeds& seeds) {
+  GgufWriter writer = tiny_llama();
+  TinyVocabulary().write_keys(writer);
+  seeds.add("tokenizer_gguf", writer.text());
+  const Json model = {
+      {"type", "BPE"}, {"vocab", {{"a", 0}, {"b", 1}, {"ab", 2}}}, {"merges", {"a b"}}};
+  const Json special = {{"id", 3}, {"content", "<s>"}, {"special", true}};
+  seeds.add("tokenizer_json", Json{{"model", model}, {"added_tokens", {special}}}.dump());
+}
+
 std::string target_of(const path& file) {
   if (file.extension() == ".gguf") return "gguf";
   if (file.extension() == ".safetensors") return "safetensors";
@@ -111,6 +121,7 @@ int main(int count, char** arguments) {
   add_gguf(seeds);
   add_configs(seeds);
   add_weights(seeds);
+  add_vocabularies(seeds);
   add_hostile(seeds);
   std::printf("%d seeds\n", seeds.count());
 }
