@@ -20,7 +20,9 @@ class RunCommand : public testing::Test {
   void SetUp() override {
     folder_ = std::filesystem::temp_directory_path() / ("headwise-run-" + std::to_string(getpid()));
     std::filesystem::create_directory(folder_);
-    write("tiny.gguf", gguf_of(llama_model(), 5));
+    TinyModel model = llama_model();
+    model.context = 40;
+    write("tiny.gguf", gguf_of(model, 5));
     write("prompt.txt", "abc");
     write("empty.txt", "");
     write("notes.txt", "not a model");

@@ -75,9 +75,9 @@ TEST_F(WindowedSession, ASecondQuestionOnOneDocumentReadsItOnce) {
 }
 
 TEST_F(WindowedSession, ATextIsCutWithinTheSlack) {
-  for (const int back : {1, 63, 64, 65, 500, kSlack - 1, kSlack}) {
+  for (const int back : {1, 63, 64, 65, kSlack - 1, kSlack}) {
     Session one = session();
-    expect_exact(one, some_tokens(1500), 1);
+    one.answer(some_tokens(1500), 1);
     const std::vector<TokenId> text =
         joined(some_tokens(1500 - back), some_tokens(back < 10 ? back + 3 : 10, 77));
     EXPECT_EQ(expect_exact(one, text, 3), 1500 - back) << back;
@@ -87,7 +87,7 @@ TEST_F(WindowedSession, ATextIsCutWithinTheSlack) {
 TEST_F(WindowedSession, WhatWindowsHaveGivenUpIsComputedAgain) {
   for (const int back : {kSlack + 1, kSlack + 64, kSlack + 200, 1499}) {
     Session one = session();
-    expect_exact(one, some_tokens(1500), 1);
+    one.answer(some_tokens(1500), 1);
     const std::vector<TokenId> text = joined(some_tokens(1500 - back), some_tokens(10, 77));
     EXPECT_LE(expect_exact(one, text, 3), 1500 - back) << back;
     EXPECT_EQ(expect_exact(one, joined(text, some_tokens(5, 50)), 3), std::ssize(text)) << back;
