@@ -128,7 +128,8 @@ bool Session::can_be_cut(std::int32_t length) const {
     if (window < 0 || length == 0) continue;
     const std::int64_t first = std::max<std::int64_t>(0, length - window);
     const auto page = static_cast<std::size_t>(first / cache_->options().page_size);
-    if (cache_->pages(sequence_, group)[page] < 0) return false;
+    const std::span<const std::int32_t> pages = cache_->pages(sequence_, group);
+    if (page < pages.size() && pages[page] < 0) return false;  // past them nothing is seen
   }
   return true;
 }

@@ -52,6 +52,7 @@ RopeTable::RopeTable(std::vector<double> frequencies, double magnitude)
   check(!frequencies_.empty(), "a rotary table needs a frequency");
   for (const double frequency : frequencies_)
     check(std::isfinite(frequency), "a rotary frequency is ", frequency);
+  check(std::isfinite(magnitude), "the rotary magnitude is ", magnitude);
 }
 
 void RopeTable::set_positions(std::int64_t first, std::int64_t count) {

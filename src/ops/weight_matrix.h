@@ -15,7 +15,7 @@ namespace headwise {
 enum class Maths : std::uint8_t {
   f32,   ///< weights dequantised to f32, all in f32
   bf16,  ///< many rows: both sides rounded to bf16, f32 sums; few rows: stored blocks
-         ///< (block_product.h)
+         ///< (blocks/block_product.h)
 };
 
 /// Whether this machine computes in `maths` faster than it would in f32.

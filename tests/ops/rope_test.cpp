@@ -116,6 +116,7 @@ TEST(Rope, RefusesOtherSizes) {
   EXPECT_NE(error_of([] { RopeTable({}); }), "");
   EXPECT_NE(error_of([] { RopeTable({1.0, NAN}); }), "");
   EXPECT_NE(error_of([] { RopeTable({INFINITY}); }), "");
+  EXPECT_NE(error_of([] { RopeTable({1.0}, NAN); }), "");
   RopeTable table({1.0, 0.1});
   table.set_positions(0, 2);
   Floats x(16);

@@ -11,8 +11,8 @@ bool has_block_product();
 
 /// y = x w^T, or y += x w^T, for few rows of x: w is read once, from the blocks as they are stored,
 /// whatever the number of rows. x [m, columns], y [m, rows of w], both f32. Quantised weights meet
-/// x in 16-bit fixed point (fixed_point.h), others in f32. Throws Error(invalid_input) where sizes
-/// do not fit.
+/// x in 16-bit fixed point (block_kernels.h), others in f32. Throws Error(invalid_input) where
+/// sizes do not fit.
 void block_product(const Rows<const float>& x, const StoredRows& w, const Rows<float>& y,
                    Into into);
 
