@@ -13,9 +13,9 @@
 #include "attention/shape_spec.h"
 #include "engine/layer_groups.h"
 #include "headwise/kv_memory.h"
-#include "model/chat_format.h"
+#include "model/chat/chat_format.h"
 #include "model/model_file.h"
-#include "model/vocabulary.h"
+#include "model/vocabulary/vocabulary.h"
 
 namespace headwise::cli {
 namespace {

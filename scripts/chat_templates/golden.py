@@ -5,7 +5,7 @@
 DOWNLOADS holds what `pip download --no-deps` gives for llama-cpp-python==0.3.36 and axolotl==0.19.0 (sources) and
 xinference==1.6.0 (a wheel): their files hold the templates of the models. OUT.json gets, for each format, the
 fingerprints of all templates that write it, and what they write; a template that writes anything else than the others
-of its format stops the script. --header prints the rows of src/model/known_templates.h.
+of its format stops the script. --header prints the rows of src/model/chat/known_templates.h.
 """
 
 import ast

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "engine/stop_text.h"
-#include "model/stream_decoder.h"
+#include "model/tokenizer/stream_decoder.h"
 
 namespace headwise {
 

@@ -9,9 +9,9 @@
 
 #include "engine/model_weights.h"
 #include "engine/session.h"
-#include "model/chat_template.h"
+#include "model/chat/chat_template.h"
 #include "model/model_file.h"
-#include "model/tokenizer.h"
+#include "model/tokenizer/tokenizer.h"
 
 namespace headwise {
 

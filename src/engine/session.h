@@ -11,7 +11,7 @@
 #include "engine/model_weights.h"
 #include "engine/transformer.h"
 #include "headwise/kv_cache.h"
-#include "model/tokenizer.h"
+#include "model/tokenizer/tokenizer.h"
 #include "ops/sampling.h"
 
 namespace headwise {

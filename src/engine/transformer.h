@@ -13,7 +13,7 @@
 #include "engine/step_buffers.h"
 #include "headwise/kv_cache.h"
 #include "headwise/kv_calibration.h"
-#include "model/token_merges.h"
+#include "model/tokenizer/token_merges.h"
 #include "ops/rope.h"
 
 namespace headwise {

@@ -3,10 +3,10 @@
 #include <optional>
 
 #include "core/check.h"
-#include "model/gguf.h"
-#include "model/gguf_config.h"
-#include "model/hf_config.h"
-#include "model/hf_weights.h"
+#include "model/gguf/gguf.h"
+#include "model/gguf/gguf_config.h"
+#include "model/hugging_face/hf_config.h"
+#include "model/hugging_face/hf_weights.h"
 #include "model/mapped_file.h"
 #include "model/model_tensors.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/model_file.h"
-#include "model/tokenizer.h"
+#include "model/tokenizer/tokenizer.h"
 
 namespace headwise {
 

@@ -1,5 +1,5 @@
-#include "model/gguf.h"
-#include "model/gguf_config.h"
+#include "model/gguf/gguf.h"
+#include "model/gguf/gguf_config.h"
 #include "model/model_tensors.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -1,4 +1,4 @@
-#include "model/hf_config.h"
+#include "model/hugging_face/hf_config.h"
 #include "model/model_tensors.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -1,5 +1,5 @@
-#include "model/hf_names.h"
-#include "model/safetensors.h"
+#include "model/hugging_face/hf_names.h"
+#include "model/hugging_face/safetensors.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace headwise;

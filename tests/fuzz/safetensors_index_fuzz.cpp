@@ -1,4 +1,4 @@
-#include "model/safetensors.h"
+#include "model/hugging_face/safetensors.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace headwise;

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "headwise/error.h"
-#include "model/gguf.h"
-#include "model/tokenizer.h"
+#include "model/gguf/gguf.h"
+#include "model/tokenizer/tokenizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const int file = memfd_create("tokenizer.gguf", 0);

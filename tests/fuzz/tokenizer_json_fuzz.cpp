@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "headwise/error.h"
-#include "model/tokenizer.h"
-#include "model/tokenizer_json.h"
+#include "model/tokenizer/tokenizer.h"
+#include "model/vocabulary/tokenizer_json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "model/gguf.h"
-#include "model/gguf_config.h"
-#include "model/hf_config.h"
-#include "model/safetensors.h"
-#include "model/tokenizer.h"
+#include "model/gguf/gguf.h"
+#include "model/gguf/gguf_config.h"
+#include "model/hugging_face/hf_config.h"
+#include "model/hugging_face/safetensors.h"
+#include "model/tokenizer/tokenizer.h"
 #include "tests/model/error_of.h"
 #include "tests/model/hf_writer.h"
 #include "tests/model/tiny_model.h"

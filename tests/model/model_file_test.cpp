@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "model/gguf.h"
-#include "model/hf_names.h"
+#include "model/gguf/gguf.h"
+#include "model/hugging_face/hf_names.h"
 #include "tests/model/error_of.h"
 #include "tests/model/hf_writer.h"
 #include "tests/model/model_file.h"

@@ -9,10 +9,10 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "model/chat_template.h"
-#include "model/gguf.h"
-#include "model/gguf_config.h"
-#include "model/stream_decoder.h"
+#include "model/chat/chat_template.h"
+#include "model/gguf/gguf.h"
+#include "model/gguf/gguf_config.h"
+#include "model/tokenizer/stream_decoder.h"
 #include "tests/model/model_file.h"
 
 namespace headwise {

@@ -7,7 +7,7 @@
 #include "engine/model_weights.h"
 #include "engine/transformer.h"
 #include "model/model_file.h"
-#include "model/tokenizer.h"
+#include "model/tokenizer/tokenizer.h"
 
 namespace headwise::quality {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "model/token_id.h"
+#include "model/tokenizer/token_id.h"
 
 namespace headwise::quality {
 

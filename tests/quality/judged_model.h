@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/token_id.h"
+#include "model/tokenizer/token_id.h"
 #include "ops/weight_matrix.h"
 
 namespace headwise::quality {
