@@ -10,11 +10,13 @@
 namespace headwise {
 
 Generator::Generator(Transformer& transformer, KvCache& cache, SequenceId sequence,
-                     std::vector<TokenId>& text, Sampler& sampler, const GenerateEvents& events)
+                     std::vector<TokenId>& text, const Tokenizer& tokenizer, Sampler& sampler,
+                     const GenerateEvents& events)
     : transformer_(transformer),
       cache_(cache),
       sequence_(sequence),
       text_(text),
+      tokenizer_(tokenizer),
       sampler_(sampler),
       events_(events),
       reused_(cache.length(sequence)) {}
@@ -27,11 +29,17 @@ TokenId Generator::timed_step(std::size_t tokens, PhaseTime& time) {
   const auto done = static_cast<std::size_t>(cache_.length(sequence_));
   const auto told = std::span(text_).first(done + tokens);
   const std::span<const float> logits = transformer_.forward(told.last(tokens), sequence_, told);
-  const TokenId next = told.size() == text_.size() ? sampler_.draw(logits) : 0;
+  const TokenId next = told.size() == text_.size() ? draw(logits) : 0;
   time.seconds += std::chrono::duration<double>(Clock::now() - start).count();
   time.attention += transformer_.attention_seconds() - attention_before;
   time.tokens += static_cast<std::int64_t>(tokens);
   return next;
+}
+
+/// Models may have more logits than tokens, so that their number is a round one.
+TokenId Generator::draw(std::span<const float> logits) {
+  const auto tokens = static_cast<std::size_t>(tokenizer_.vocab_size());
+  return sampler_.draw(logits.first(std::min(tokens, logits.size())));
 }
 
 std::optional<TokenId> Generator::prefill() {
@@ -48,16 +56,16 @@ std::optional<TokenId> Generator::prefill() {
   return next;
 }
 
-Finish Generator::decode(TokenId first, std::int64_t most, const Tokenizer& tokenizer,
-                         const std::string& stop, Generation& generation) {
+Finish Generator::decode(TokenId first, std::int64_t most, const std::string& stop,
+                         Generation& generation) {
   // Said now, so that no log line comes between two pieces of text.
   if (most > 1) transformer_.prepare(Phase::decode);
-  StreamDecoder text(tokenizer);
+  StreamDecoder text(tokenizer_);
   StopText until(stop);
   Finish finish = Finish::max_new;
   for (TokenId next = first;; next = timed_step(1, decode_)) {
     finish = Finish::end_token;
-    if (tokenizer.ends_generation(next)) break;
+    if (tokenizer_.ends_generation(next)) break;
     generation.new_tokens.push_back(next);
     text_.push_back(next);
     emit(until.push(text.push(next)), generation);

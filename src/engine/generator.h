@@ -32,15 +32,15 @@ class Generator {
   /// `text` is the prompt, of which the sequence holds a beginning; new tokens are added to it. All
   /// must outlive it.
   Generator(Transformer& transformer, KvCache& cache, SequenceId sequence,
-            std::vector<TokenId>& text, Sampler& sampler, const GenerateEvents& events);
+            std::vector<TokenId>& text, const Tokenizer& tokenizer, Sampler& sampler,
+            const GenerateEvents& events);
 
   /// The first new token; absent where it was stopped.
   std::optional<TokenId> prefill();
 
   /// Adds tokens to `generation`, `first` being the next one, until there are `most` or their text
   /// comes to `stop`.
-  Finish decode(TokenId first, std::int64_t most, const Tokenizer& tokenizer,
-                const std::string& stop, Generation& generation);
+  Finish decode(TokenId first, std::int64_t most, const std::string& stop, Generation& generation);
 
   /// Fills in the rates and times of `generation`.
   void report(Generation& generation) const;
@@ -48,12 +48,14 @@ class Generator {
  private:
   bool stopped() const { return events_.stop && events_.stop(); }
   TokenId timed_step(std::size_t tokens, PhaseTime& time);
+  TokenId draw(std::span<const float> logits);
   void emit(const std::string& piece, Generation& generation) const;
 
   Transformer& transformer_;
   KvCache& cache_;
   SequenceId sequence_;
   std::vector<TokenId>& text_;  // the prompt, then the new tokens
+  const Tokenizer& tokenizer_;
   Sampler& sampler_;
   const GenerateEvents& events_;
   std::int32_t reused_;  // tokens of the prompt

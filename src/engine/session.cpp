@@ -90,10 +90,10 @@ Generation Session::answer(std::vector<TokenId> prompt, std::int64_t max_new,
   generation.finish = Finish::stopped;
   begin(std::move(prompt));
   Sampler sampler(options_.sampling);
-  Generator generator(*transformer_, *cache_, sequence_, text_, sampler, events);
+  Generator generator(*transformer_, *cache_, sequence_, text_, *tokenizer_, sampler, events);
   if (const std::optional<TokenId> first = generator.prefill()) {
     generation.ttft_ms = milliseconds_since(start);
-    generation.finish = generator.decode(*first, most_new, *tokenizer_, options_.stop, generation);
+    generation.finish = generator.decode(*first, most_new, options_.stop, generation);
   }
   if (generation.finish == Finish::max_new && most_new < max_new)
     generation.finish = Finish::context;

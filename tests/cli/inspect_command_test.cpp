@@ -82,7 +82,7 @@ TEST_F(InspectCommand, MistakesAreOneLineEach) {
       {{"inspect"}, 2},
       {{"inspect", "none.gguf"}, 1},
       {{"inspect", broken}, 1},
-      {{"inspect", config, "--kv-type", "f9"}, 1},
+      {{"inspect", config, "--kv-type", "f9"}, 2},
       {{"inspect", config, "--nonsense"}, 2}};
   for (const auto& [arguments, status] : mistakes) {
     const Outcome outcome = run_program(arguments);

@@ -135,5 +135,19 @@ TEST_F(TinySession, HasACacheOfEveryFormat) {
   }
 }
 
+TEST(SessionOfSpareRows, NoTokenIsDrawnThatTheVocabularyHasNot) {
+  TinyModel model = long_model();
+  model.spare_rows = 400;
+  const TemporaryFile file(gguf_of(model));
+  Runner runner(file.path(), {.maths = Maths::f32});
+  ASSERT_EQ(runner.config().vocab, runner.tokenizer().vocab_size() + 400);
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    Session session = runner.session({.sampling = {.temperature = 1000.0, .seed = seed}});
+    const Generation generation = session.answer(some_tokens(20), 40);  // any token is as likely
+    for (const TokenId token : generation.new_tokens)
+      EXPECT_LT(token, runner.tokenizer().vocab_size());
+  }
+}
+
 }  // namespace
 }  // namespace headwise

@@ -181,7 +181,7 @@ std::vector<TinyModel> every_model() {
 
 std::string gguf_of(const TinyModel& model, unsigned seed) {
   const TinyVocabulary vocabulary;
-  const auto vocab = static_cast<int>(vocabulary.tokens.size());
+  const auto vocab = static_cast<int>(vocabulary.tokens.size()) + model.spare_rows;
   GgufWriter writer;
   write_keys(writer, model);
   if (model.more) model.more(writer);

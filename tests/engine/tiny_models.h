@@ -19,6 +19,7 @@ struct TinyModel {
   int head_dim = 6;  ///< of 4 query heads and 2 KV heads
   int context = 80;
   int window = 0;  ///< 0: the file says nothing of it
+  int spare_rows = 0;  ///< of the embedding, behind the vocabulary's
   bool tied_output = true;
   bool quantised = false;  ///< matrices in Q4_1, some in Q8_0, as files mix them; else in f32
   std::function<void(GgufWriter&)> more;  ///< adds what else the file has
