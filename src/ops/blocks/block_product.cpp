@@ -34,19 +34,36 @@ class FixedPointRows {
   std::vector<FixedPointRow> rows_;
 };
 
-void store(const float (&products)[kBlockRows], float* target, std::int64_t count, Into into) {
-  for (std::int64_t i = 0; i < count; ++i)
-    target[i] = into == Into::add ? target[i] + products[i] : products[i];
-}
+/// Which rows of w go together: one from each quarter, so that each lane reads memory in order, from
+/// pages of its own. The processor's prefetching follows four such streams; it loses those that lie
+/// within a page.
+struct RowQuarters {
+  std::int64_t rows;
+  std::int64_t quarter = (rows + kBlockRows - 1) / kBlockRows;
 
-/// Rows first ... first + count - 1 of x with four rows of w, the last one again where fewer are
-/// left.
+  /// Of lane `lane` of group `group`; beyond the last row where the quarters do not fill.
+  std::int64_t row(std::int64_t group, int lane) const { return group + lane * quarter; }
+};
+
+/// Rows first ... first + count - 1 of x with a group of w's, the last one again where there is
+/// none.
 BlockWork work_of(const Rows<const float>& x, const FixedPointRow* fixed, std::int64_t first,
-                  std::int64_t count, const StoredRows& w, std::int64_t row) {
+                  std::int64_t count, const StoredRows& w, const RowQuarters& quarters,
+                  std::int64_t group) {
   BlockWork work{.fixed = fixed == nullptr ? nullptr : fixed + first, .columns = w.columns};
   for (std::int64_t i = 0; i < count; ++i) work.x[i] = x[first + i];
-  for (int i = 0; i < kBlockRows; ++i) work.w[i] = w.row(std::min(row + i, w.rows - 1));
+  for (int lane = 0; lane < kBlockRows; ++lane)
+    work.w[lane] = w.row(std::min(quarters.row(group, lane), w.rows - 1));
   return work;
+}
+
+void store(const float (&products)[kBlockRows], float* y, const RowQuarters& quarters,
+           std::int64_t group, Into into) {
+  for (int lane = 0; lane < kBlockRows; ++lane) {
+    const std::int64_t row = quarters.row(group, lane);
+    if (row < quarters.rows)
+      y[row] = into == Into::add ? y[row] + products[lane] : products[lane];
+  }
 }
 
 }  // namespace
@@ -61,16 +78,18 @@ void block_product(const Rows<const float>& x, const StoredRows& w, const Rows<f
   const bool quantised = block_elements(w.format) > 1;
   const FixedPointRows fixed(quantised ? x : Rows<const float>{});
   const BlockKernels& kernels = block_kernels(w.format);
+  const RowQuarters quarters{w.rows};
 #pragma omp parallel for schedule(static)
-  for (std::int64_t row = 0; row < w.rows; row += kBlockRows) {
+  for (std::int64_t group = 0; group < quarters.quarter; ++group) {
     for (std::int64_t first = 0; first < x.count; first += kBlockInputs) {
       const std::int64_t count = std::min<std::int64_t>(x.count - first, kBlockInputs);
       float products[kBlockInputs][kBlockRows];
-      BlockWork work = work_of(x, quantised ? fixed.data() : nullptr, first, count, w, row);
+      BlockWork work =
+          work_of(x, quantised ? fixed.data() : nullptr, first, count, w, quarters, group);
       work.y = products;
       kernels.of[count - 1](work);
-      const std::int64_t rows = std::min<std::int64_t>(w.rows - row, kBlockRows);
-      for (std::int64_t i = 0; i < count; ++i) store(products[i], y[first + i] + row, rows, into);
+      for (std::int64_t i = 0; i < count; ++i)
+        store(products[i], y[first + i], quarters, group, into);
     }
   }
 }
