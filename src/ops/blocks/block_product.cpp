@@ -34,26 +34,36 @@ class FixedPointRows {
   std::vector<FixedPointRow> rows_;
 };
 
-/// Which rows of w go together: one from each quarter, so that each lane reads memory in order, from
-/// pages of its own. The processor's prefetching follows four such streams; it loses those that lie
-/// within a page.
-struct RowQuarters {
-  std::int64_t rows;
-  std::int64_t quarter = (rows + kBlockRows - 1) / kBlockRows;
+/// Which rows of w go together: one from each quarter, so that each lane reads memory in order,
+/// from pages of its own. The processor's prefetching follows four such streams; it loses those
+/// that lie within a page.
+class RowQuarters {
+ public:
+  explicit RowQuarters(const StoredRows& w)
+      : rows_(w.rows), row_bytes_(w.row_bytes()), data_(w.data) {}
 
-  /// Of lane `lane` of group `group`; beyond the last row where the quarters do not fill.
-  std::int64_t row(std::int64_t group, int lane) const { return group + lane * quarter; }
+  std::int64_t groups() const { return groups_; }
+  /// Of a group's lane; beyond the last row where the quarters do not fill.
+  std::int64_t row(std::int64_t group, int lane) const { return group + lane * groups_; }
+  bool has(std::int64_t row) const { return row < rows_; }
+  /// The last row's where there is none.
+  const std::byte* bytes(std::int64_t group, int lane) const {
+    return data_ + std::min(row(group, lane), rows_ - 1) * row_bytes_;
+  }
+
+ private:
+  std::int64_t rows_;
+  std::int64_t groups_ = (rows_ + kBlockRows - 1) / kBlockRows;
+  std::int64_t row_bytes_;
+  const std::byte* data_;
 };
 
-/// Rows first ... first + count - 1 of x with a group of w's, the last one again where there is
-/// none.
+/// Rows first ... first + count - 1 of x with a group of w's.
 BlockWork work_of(const Rows<const float>& x, const FixedPointRow* fixed, std::int64_t first,
-                  std::int64_t count, const StoredRows& w, const RowQuarters& quarters,
-                  std::int64_t group) {
-  BlockWork work{.fixed = fixed == nullptr ? nullptr : fixed + first, .columns = w.columns};
+                  std::int64_t count, const RowQuarters& quarters, std::int64_t group) {
+  BlockWork work{.fixed = fixed == nullptr ? nullptr : fixed + first, .columns = x.width};
   for (std::int64_t i = 0; i < count; ++i) work.x[i] = x[first + i];
-  for (int lane = 0; lane < kBlockRows; ++lane)
-    work.w[lane] = w.row(std::min(quarters.row(group, lane), w.rows - 1));
+  for (int lane = 0; lane < kBlockRows; ++lane) work.w[lane] = quarters.bytes(group, lane);
   return work;
 }
 
@@ -61,8 +71,7 @@ void store(const float (&products)[kBlockRows], float* y, const RowQuarters& qua
            std::int64_t group, Into into) {
   for (int lane = 0; lane < kBlockRows; ++lane) {
     const std::int64_t row = quarters.row(group, lane);
-    if (row < quarters.rows)
-      y[row] = into == Into::add ? y[row] + products[lane] : products[lane];
+    if (quarters.has(row)) y[row] = into == Into::add ? y[row] + products[lane] : products[lane];
   }
 }
 
@@ -78,14 +87,14 @@ void block_product(const Rows<const float>& x, const StoredRows& w, const Rows<f
   const bool quantised = block_elements(w.format) > 1;
   const FixedPointRows fixed(quantised ? x : Rows<const float>{});
   const BlockKernels& kernels = block_kernels(w.format);
-  const RowQuarters quarters{w.rows};
+  const RowQuarters quarters(w);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t group = 0; group < quarters.quarter; ++group) {
+  for (std::int64_t group = 0; group < quarters.groups(); ++group) {
     for (std::int64_t first = 0; first < x.count; first += kBlockInputs) {
       const std::int64_t count = std::min<std::int64_t>(x.count - first, kBlockInputs);
       float products[kBlockInputs][kBlockRows];
       BlockWork work =
-          work_of(x, quantised ? fixed.data() : nullptr, first, count, w, quarters, group);
+          work_of(x, quantised ? fixed.data() : nullptr, first, count, quarters, group);
       work.y = products;
       kernels.of[count - 1](work);
       for (std::int64_t i = 0; i < count; ++i)
