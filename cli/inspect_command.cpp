@@ -15,7 +15,7 @@
 #include "headwise/kv_memory.h"
 #include "model/chat/chat_format.h"
 #include "model/model_file.h"
-#include "model/vocabulary/vocabulary.h"
+#include "model/vocabulary/read_vocabulary.h"
 
 namespace headwise::cli {
 namespace {

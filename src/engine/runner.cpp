@@ -1,4 +1,5 @@
 #include "engine/runner.h"
+#include "model/vocabulary/read_vocabulary.h"
 
 #include <algorithm>
 

@@ -13,6 +13,7 @@
 #include "model/gguf/gguf.h"
 #include "model/gguf/gguf_config.h"
 #include "model/tokenizer/stream_decoder.h"
+#include "model/vocabulary/read_vocabulary.h"
 #include "tests/model/model_file.h"
 
 namespace headwise {
@@ -61,7 +62,7 @@ TEST(SmolLM2, WeightsAreFiniteAndRowsAreTheWhole) {
 
 TEST(SmolLM2, TokensAreTheOracles) {
   HEADWISE_MODEL_FILE_OR_SKIP(path);
-  const Tokenizer tokenizer{GgufFile(path)};
+  const Tokenizer tokenizer{read_vocabulary(GgufFile(path))};
   const nlohmann::json lines = read_json("tokens.json")["lines"];
   EXPECT_GE(lines.size(), 290U);
   for (const auto& line : lines) {
@@ -77,9 +78,9 @@ TEST(SmolLM2, ThePromptsTokensAreTheOracles) {
   HEADWISE_MODEL_FILE_OR_SKIP(path);
   const GgufFile file(path);
   const nlohmann::json answer = read_json("answer.json");
-  const Tokenizer tokenizer(file);
+  const Tokenizer tokenizer(read_vocabulary(file));
   const std::vector<ChatMessage> messages{{"user", read_file("prompt.txt")}};
-  EXPECT_EQ(ChatTemplate(file).encode(tokenizer, messages),
+  EXPECT_EQ(ChatTemplate(tokenizer.chat_template()).encode(tokenizer, messages),
             answer["prompt_tokens"].get<std::vector<TokenId>>());
 
   StreamDecoder decoder(tokenizer);
@@ -90,7 +91,7 @@ TEST(SmolLM2, ThePromptsTokensAreTheOracles) {
 
 TEST(SmolLM2, OfAllBytesTheVocabularyLacks21) {
   HEADWISE_MODEL_FILE_OR_SKIP(path);
-  const Tokenizer tokenizer{GgufFile(path)};
+  const Tokenizer tokenizer{read_vocabulary(GgufFile(path))};
   std::string all;
   std::string kept;
   for (int byte = 0; byte < 256; ++byte) {
@@ -104,7 +105,7 @@ TEST(SmolLM2, OfAllBytesTheVocabularyLacks21) {
 
 TEST(SmolLM2, EndOfTurnAndEndOfTextEndGeneration) {
   HEADWISE_MODEL_FILE_OR_SKIP(path);
-  const Tokenizer tokenizer{GgufFile(path)};
+  const Tokenizer tokenizer{read_vocabulary(GgufFile(path))};
   EXPECT_TRUE(tokenizer.ends_generation(tokenizer.special("<|im_end|>")));
   EXPECT_TRUE(tokenizer.ends_generation(tokenizer.special("<|endoftext|>")));
   EXPECT_FALSE(tokenizer.ends_generation(tokenizer.special("<|im_start|>")));

@@ -8,6 +8,7 @@
 #include "engine/transformer.h"
 #include "model/model_file.h"
 #include "model/tokenizer/tokenizer.h"
+#include "model/vocabulary/read_vocabulary.h"
 
 namespace headwise::quality {
 namespace {
@@ -38,7 +39,7 @@ class EngineModel final : public JudgedModel {
   EngineModel(const std::filesystem::path& path, const EngineOptions& options)
       : threads_(options.threads),
         file_(path),
-        tokenizer_(*file_.gguf()),
+        tokenizer_(read_vocabulary(*file_.gguf())),
         weights_(load_weights(file_, options.maths)),
         cache_(cache_options(weights_.config, options)),
         transformer_(weights_, cache_, attention_options(options)),

@@ -2,25 +2,15 @@
 
 #include "core/check.h"
 #include "model/byte_reader.h"
-#include "model/gguf/gguf.h"
 
 namespace headwise {
 namespace {
-
-std::string_view source_of(const GgufFile& file) {
-  constexpr std::string_view kKey = "tokenizer.chat_template";
-  check(file.metadata().has(kKey), file.path().string(),
-        ": the file has no chat template; --raw sends the prompt as it is");
-  return file.metadata().string(kKey);
-}
 
 bool is_role(const std::string& role) {
   return role == "system" || role == "user" || role == "assistant";
 }
 
 }  // namespace
-
-ChatTemplate::ChatTemplate(const GgufFile& file) : ChatTemplate(source_of(file)) {}
 
 ChatTemplate::ChatTemplate(std::string_view source)
     : format_(find_chat_format(fingerprint_of_template(source))) {

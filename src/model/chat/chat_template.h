@@ -14,9 +14,8 @@ namespace headwise {
 /// one of those that are known (chat_format.h), and refused otherwise.
 class ChatTemplate {
  public:
-  /// From tokenizer.chat_template of a file, or the template's source. Throws Error if there is
-  /// none or it is not known; the text says that --raw does without.
-  explicit ChatTemplate(const GgufFile& file);
+  /// From the template's source. Throws Error if it is empty or not known; the text says that --raw
+  /// does without.
   explicit ChatTemplate(std::string_view source);
 
   /// The conversation as pieces, text pieces as long as they can be. With `ask`, the assistant's

@@ -6,7 +6,7 @@
 
 #include "model/tokenizer/string_map.h"
 #include "model/tokenizer/token_id.h"
-#include "model/vocabulary/vocabulary.h"
+#include "model/tokenizer/vocabulary.h"
 
 namespace headwise {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/tokenizer/token_id.h"
-#include "model/vocabulary/vocabulary.h"
+#include "model/tokenizer/vocabulary.h"
 
 namespace headwise {
 

@@ -13,7 +13,7 @@
 #include "model/tokenizer/string_map.h"
 #include "model/tokenizer/token_id.h"
 #include "model/tokenizer/token_merges.h"
-#include "model/vocabulary/vocabulary.h"
+#include "model/tokenizer/vocabulary.h"
 
 namespace headwise {
 
@@ -30,8 +30,6 @@ class Tokenizer {
  public:
   /// `vocabulary` is as read_vocabulary gives it.
   explicit Tokenizer(Vocabulary vocabulary);
-  /// Copies what it needs: the file may be closed. Throws Error as read_vocabulary does.
-  explicit Tokenizer(const GgufFile& file) : Tokenizer(read_vocabulary(file)) {}
 
   /// Any bytes, valid UTF-8 or not. No beginning or end token is added. Bytes that no token of the
   /// vocabulary holds are left out; unencodable_bytes counts them. decode gives the text back, but

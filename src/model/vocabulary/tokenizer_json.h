@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "model/json/json_text.h"
-#include "model/vocabulary/vocabulary.h"
+#include "model/tokenizer/vocabulary.h"
 
 namespace headwise {
 

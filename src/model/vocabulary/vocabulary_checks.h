@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "model/tokenizer/string_map.h"
-#include "model/vocabulary/vocabulary.h"
+#include "model/tokenizer/vocabulary.h"
 
 // What the readers of vocabularies share. `key` is where the tokens stand in the file, for errors.
 

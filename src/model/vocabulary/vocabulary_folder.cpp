@@ -6,8 +6,8 @@
 #include "model/byte_reader.h"
 #include "model/json/json_field.h"
 #include "model/mapped_file.h"
+#include "model/vocabulary/read_vocabulary.h"
 #include "model/vocabulary/tokenizer_json.h"
-#include "model/vocabulary/vocabulary.h"
 #include "model/vocabulary/vocabulary_checks.h"
 
 namespace headwise {

@@ -8,6 +8,7 @@
 
 #include "model/gguf/gguf.h"
 #include "model/tokenizer/tokenizer.h"
+#include "model/vocabulary/read_vocabulary.h"
 #include "tests/model/error_of.h"
 #include "tests/model/tiny_pieces.h"
 
@@ -36,7 +37,7 @@ constexpr TokenId kAbc = kA + 7;
 Tokenizer tokenizer_of(const TinyPieces& pieces) {
   GgufWriter writer;
   pieces.write_keys(writer);
-  return Tokenizer(GgufFile(TemporaryFile(writer.text()).path()));
+  return Tokenizer(read_vocabulary(GgufFile(TemporaryFile(writer.text()).path())));
 }
 
 Tokenizer without_prefix(TinyPieces pieces) {

@@ -6,6 +6,7 @@
 
 #include "model/gguf/gguf.h"
 #include "model/tokenizer/utf8.h"
+#include "model/vocabulary/read_vocabulary.h"
 #include "tests/model/error_of.h"
 #include "tests/model/tiny_model.h"
 
@@ -15,7 +16,7 @@ namespace {
 Tokenizer tiny_tokenizer() {
   GgufWriter writer;
   TinyVocabulary().write_keys(writer);
-  return Tokenizer(GgufFile(TemporaryFile(writer.text()).path()));
+  return Tokenizer(read_vocabulary(GgufFile(TemporaryFile(writer.text()).path())));
 }
 
 /// The parts that the bytes of `text` come out as, one push a byte, then finish.

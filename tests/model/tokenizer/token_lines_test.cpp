@@ -9,6 +9,7 @@
 #include "model/gguf/gguf.h"
 #include "model/tokenizer/nfc.h"
 #include "model/tokenizer/tokenizer.h"
+#include "model/vocabulary/read_vocabulary.h"
 #include "model/vocabulary/sentencepiece_spelling.h"
 #include "model/vocabulary/tokenizer_json.h"
 #include "tests/model/model_file.h"

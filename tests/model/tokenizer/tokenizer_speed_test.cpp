@@ -7,6 +7,7 @@
 
 #include "model/gguf/gguf.h"
 #include "model/tokenizer/tokenizer.h"
+#include "model/vocabulary/read_vocabulary.h"
 #include "model/vocabulary/tokenizer_json.h"
 #include "tests/model/model_file.h"
 #include "tests/model/test_lines.h"
@@ -53,12 +54,12 @@ TEST(TokenizerSpeed, NoTextTakesSquareTime) {
 
 TEST(TokenizerSpeed, NorWithSmolLM2) {
   HEADWISE_MODEL_FILE_OR_SKIP(path);
-  time_texts(Tokenizer(GgufFile(path)));
+  time_texts(Tokenizer(read_vocabulary(GgufFile(path))));
 }
 
 TEST(TokenizerSpeed, NorWithGemma3) {
   HEADWISE_GEMMA_FILE_OR_SKIP(path);
-  time_texts(Tokenizer(GgufFile(path)));
+  time_texts(Tokenizer(read_vocabulary(GgufFile(path))));
 }
 
 }  // namespace

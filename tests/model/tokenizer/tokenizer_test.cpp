@@ -5,6 +5,7 @@
 #include <random>
 
 #include "model/gguf/gguf.h"
+#include "model/vocabulary/read_vocabulary.h"
 #include "tests/model/error_of.h"
 #include "tests/model/tiny_model.h"
 
@@ -14,7 +15,7 @@ namespace {
 Tokenizer tiny_tokenizer() {
   GgufWriter writer;
   TinyVocabulary().write_keys(writer);
-  return Tokenizer(GgufFile(TemporaryFile(writer.text()).path()));
+  return Tokenizer(read_vocabulary(GgufFile(TemporaryFile(writer.text()).path())));
 }
 
 // Specials 0 to 2, bytes from 3, words from 259: he, ll, hell, " h".
@@ -90,7 +91,7 @@ TEST(Tokenizer, BytesWithoutATokenAreLeftOutAndCounted) {
   vocabulary.tokens.at(3 + 'x') = "unused";
   GgufWriter writer;
   vocabulary.write_keys(writer);
-  const Tokenizer tokenizer(GgufFile(TemporaryFile(writer.text()).path()));
+  const Tokenizer tokenizer(read_vocabulary(GgufFile(TemporaryFile(writer.text()).path())));
   EXPECT_EQ(tokenizer.encode("xhxex"), Tokens{kHe});
   EXPECT_EQ(tokenizer.unencodable_bytes("xhxex"), 3U);
 }

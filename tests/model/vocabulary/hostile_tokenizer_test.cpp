@@ -2,6 +2,7 @@
 
 #include "model/gguf/gguf.h"
 #include "model/tokenizer/tokenizer.h"
+#include "model/vocabulary/read_vocabulary.h"
 #include "tests/model/error_of.h"
 #include "tests/model/tiny_model.h"
 
@@ -11,7 +12,7 @@ namespace {
 std::string error_behind_path(const GgufWriter& writer) {
   const TemporaryFile bytes(writer.text());
   const GgufFile file(bytes.path());
-  const std::string error = error_of([&] { Tokenizer{file}; });
+  const std::string error = error_of([&] { Tokenizer{read_vocabulary(file)}; });
   const std::string path = bytes.path().string() + ": ";
   return error.starts_with(path) ? error.substr(path.size()) : "no path in: " + error;
 }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/tokenizer/tokenizer.h"
+#include "model/vocabulary/read_vocabulary.h"
 #include "tests/model/error_of.h"
 #include "tests/model/test_lines.h"
 

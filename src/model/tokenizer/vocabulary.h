@@ -1,15 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "model/tokenizer/token_id.h"
 
 namespace headwise {
-
-class GgufFile;
 
 /// How a text becomes tokens, once it is cut into pieces.
 enum class TokenizerKind : std::uint8_t {
@@ -63,14 +60,5 @@ struct Vocabulary {
   std::vector<TokenId> end_tokens;  ///< after which generation stops; at least one
   std::string chat_template;        ///< Jinja source; empty: none
 };
-
-/// The keys tokenizer.ggml.* of models "gpt2" and "llama". Throws Error that names the file and the
-/// key: absent, not supported, or not fitting the tokens.
-Vocabulary read_vocabulary(const GgufFile& file);
-
-/// A folder in Hugging Face's layout: tokenizer.json, with tokenizer_config.json,
-/// generation_config.json, special_tokens_map.json and chat_template.jinja where they are there.
-/// Throws Error that names the file and the field: absent, not supported, or not fitting.
-Vocabulary read_vocabulary(const std::filesystem::path& folder);
 
 }  // namespace headwise
