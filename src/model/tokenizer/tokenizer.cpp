@@ -6,8 +6,8 @@
 #include "core/check.h"
 #include "model/byte_reader.h"
 #include "model/tokenizer/nfc.h"
+#include "model/tokenizer/sentencepiece_spelling.h"
 #include "model/tokenizer/utf8.h"
-#include "model/vocabulary/sentencepiece_spelling.h"
 
 namespace headwise {
 namespace {

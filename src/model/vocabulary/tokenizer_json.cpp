@@ -8,7 +8,7 @@
 #include "model/byte_reader.h"
 #include "model/json/json_field.h"
 #include "model/tokenizer/byte_alphabet.h"
-#include "model/vocabulary/sentencepiece_spelling.h"
+#include "model/tokenizer/sentencepiece_spelling.h"
 #include "model/vocabulary/vocabulary_checks.h"
 
 namespace headwise {

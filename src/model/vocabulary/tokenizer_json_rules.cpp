@@ -2,8 +2,8 @@
 #include "model/byte_reader.h"
 #include "model/json/json_field.h"
 #include "model/tokenizer/nfc.h"
+#include "model/tokenizer/sentencepiece_spelling.h"
 #include "model/tokenizer/split_patterns.h"
-#include "model/vocabulary/sentencepiece_spelling.h"
 #include "model/vocabulary/tokenizer_json.h"
 
 namespace headwise {

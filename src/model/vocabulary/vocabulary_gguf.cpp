@@ -7,9 +7,9 @@
 #include "model/byte_reader.h"
 #include "model/gguf/gguf.h"
 #include "model/tokenizer/byte_alphabet.h"
+#include "model/tokenizer/sentencepiece_spelling.h"
 #include "model/tokenizer/split_patterns.h"
 #include "model/vocabulary/read_vocabulary.h"
-#include "model/vocabulary/sentencepiece_spelling.h"
 #include "model/vocabulary/vocabulary_checks.h"
 
 namespace headwise {

@@ -8,9 +8,9 @@
 
 #include "model/gguf/gguf.h"
 #include "model/tokenizer/nfc.h"
+#include "model/tokenizer/sentencepiece_spelling.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/vocabulary/read_vocabulary.h"
-#include "model/vocabulary/sentencepiece_spelling.h"
 #include "model/vocabulary/tokenizer_json.h"
 #include "tests/model/model_file.h"
 #include "tests/model/test_lines.h"

@@ -1,4 +1,4 @@
-#include "model/vocabulary/sentencepiece_spelling.h"
+#include "model/tokenizer/sentencepiece_spelling.h"
 
 #include <algorithm>
 #include <charconv>
