@@ -77,6 +77,8 @@ struct StepArgs {
   bool out_pairs = false;  ///< out's rows start at multiples of two elements
   bool kv_chunks = false;  ///< K's and V's rows are whole 16-byte chunks, at multiples of 16 bytes
   OutType out_type = OutType::bf16;
+
+  const std::int32_t* block_begin = nullptr;  ///< shares: each block's first item, and their end
 };
 
 }  // namespace headwise::cuda

@@ -3,10 +3,10 @@
 #include <cstdint>
 
 #include "cuda/ptx/math.cuh"
-#include "cuda/sm80/item_view.cuh"
+#include "cuda/step/item_view.cuh"
 #include "cuda/step_args.h"
 
-namespace headwise::cuda::sm80 {
+namespace headwise::cuda {
 
 /// What sums over two sets of keys count in their merge.
 struct MergeWeights {
@@ -181,4 +181,4 @@ __device__ __forceinline__ void write_rows(const StepArgs& args, const ItemView&
   }
 }
 
-}  // namespace headwise::cuda::sm80
+}  // namespace headwise::cuda
