@@ -133,6 +133,15 @@ TEST(CudaShares, EvenBatchesAreCutAtRequests) {
   EXPECT_TRUE(schedule.splits.empty());
 }
 
+TEST(CudaShares, FewKeysGetFewBlocks) {
+  const AttentionShape shape = shape_of(32, 8);
+  EXPECT_EQ(most_blocks(shape, {.requests = 1, .tokens = 1, .q_len = 1, .kv_len = 1024}, kShares),
+            64);
+  EXPECT_EQ(most_blocks(shape, {.requests = 1, .tokens = 1, .q_len = 1, .kv_len = 9000}, kShares),
+            kShares.blocks);
+  EXPECT_EQ(most_blocks(shape, {.requests = 0, .tokens = 0, .q_len = 0, .kv_len = 0}, kShares), 1);
+}
+
 TEST(CudaShares, AStepWithoutKeysStillWritesItsRows) {
   const Step step({1, 0, 1}, {0, 10, 0});
   const Schedule schedule = shares_of(shape_of(8, 2), step, kShares);

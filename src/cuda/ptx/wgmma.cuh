@@ -20,6 +20,11 @@ __device__ __forceinline__ std::uint64_t box_descriptor(std::uint32_t shared, in
          (kEightRows >> 4) << 32 | kSwizzle128 << 62;
 }
 
+/// `bytes` further on.
+__device__ __forceinline__ std::uint64_t advance(std::uint64_t descriptor, int bytes) {
+  return descriptor + static_cast<std::uint64_t>(bytes >> 4);
+}
+
 /// A and B in shared memory, both with products along their rows. Without `adds`, D = A B.
 template <bool kBf16>
 __device__ __forceinline__ void wgmma(float (&d)[8][4], std::uint64_t a, std::uint64_t b,
@@ -201,21 +206,26 @@ __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits for all products. D passes through, lest the compiler reads it before.
+// Waits until at most `kGroups` groups of products are under way. D passes through, lest the
+// compiler reads it before.
 
+template <int kGroups>
 __device__ __forceinline__ void wgmma_wait(float (&d)[8][4]) {
-  asm volatile("wgmma.wait_group.sync.aligned 0;"
+  asm volatile("wgmma.wait_group.sync.aligned %32;"
                : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]),
                  "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]), "+f"(d[2][0]), "+f"(d[2][1]),
                  "+f"(d[2][2]), "+f"(d[2][3]), "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]),
                  "+f"(d[3][3]), "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
                  "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]), "+f"(d[6][0]),
                  "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]), "+f"(d[7][0]), "+f"(d[7][1]),
-                 "+f"(d[7][2]), "+f"(d[7][3])::"memory");
+                 "+f"(d[7][2]), "+f"(d[7][3])
+               : "n"(kGroups)
+               : "memory");
 }
 
+template <int kGroups>
 __device__ __forceinline__ void wgmma_wait(float (&d)[16][4]) {
-  asm volatile("wgmma.wait_group.sync.aligned 0;"
+  asm volatile("wgmma.wait_group.sync.aligned %64;"
                : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]),
                  "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]), "+f"(d[2][0]), "+f"(d[2][1]),
                  "+f"(d[2][2]), "+f"(d[2][3]), "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]),
@@ -228,11 +238,14 @@ __device__ __forceinline__ void wgmma_wait(float (&d)[16][4]) {
                  "+f"(d[11][1]), "+f"(d[11][2]), "+f"(d[11][3]), "+f"(d[12][0]), "+f"(d[12][1]),
                  "+f"(d[12][2]), "+f"(d[12][3]), "+f"(d[13][0]), "+f"(d[13][1]), "+f"(d[13][2]),
                  "+f"(d[13][3]), "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]),
-                 "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])::"memory");
+                 "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])
+               : "n"(kGroups)
+               : "memory");
 }
 
+template <int kGroups>
 __device__ __forceinline__ void wgmma_wait(float (&d)[32][4]) {
-  asm volatile("wgmma.wait_group.sync.aligned 0;"
+  asm volatile("wgmma.wait_group.sync.aligned %128;"
                : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]),
                  "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]), "+f"(d[2][0]), "+f"(d[2][1]),
                  "+f"(d[2][2]), "+f"(d[2][3]), "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]),
@@ -258,10 +271,12 @@ __device__ __forceinline__ void wgmma_wait(float (&d)[32][4]) {
                  "+f"(d[27][2]), "+f"(d[27][3]), "+f"(d[28][0]), "+f"(d[28][1]), "+f"(d[28][2]),
                  "+f"(d[28][3]), "+f"(d[29][0]), "+f"(d[29][1]), "+f"(d[29][2]), "+f"(d[29][3]),
                  "+f"(d[30][0]), "+f"(d[30][1]), "+f"(d[30][2]), "+f"(d[30][3]), "+f"(d[31][0]),
-                 "+f"(d[31][1]), "+f"(d[31][2]), "+f"(d[31][3])::"memory");
+                 "+f"(d[31][1]), "+f"(d[31][2]), "+f"(d[31][3])
+               : "n"(kGroups)
+               : "memory");
 }
 
-/// Leaves a warp group's threads `kRegisters` each, more or fewer than before.
+/// Leaves a warpgroup's threads `kRegisters` each, fewer or more than before.
 template <int kRegisters>
 __device__ __forceinline__ void give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));

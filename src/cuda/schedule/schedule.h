@@ -47,7 +47,8 @@ struct ScheduleBounds {
   std::int64_t items = 0;
   std::int64_t splits = 0;
   std::int64_t shared_tokens = 0;
-  std::int64_t blocks = 0;  ///< that have shares
+  std::int64_t blocks = 0;     ///< that have shares
+  std::int64_t part_rows = 0;  ///< shares: counted each by itself
 };
 ScheduleBounds schedule_bounds(const AttentionShape& shape, std::int64_t requests,
                                std::int64_t tokens, const CuttingRules& rules);

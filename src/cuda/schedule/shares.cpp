@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "cuda/schedule/seen_slots.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 /// Tiles that are worth beginning an item for.
 constexpr std::int64_t kLeastTiles = 2;
+constexpr std::int64_t kTile = 4;  // cost
 
 class Sharing {
  public:
@@ -18,12 +20,17 @@ class Sharing {
       : shape_(shape), step_(step), rules_(rules), schedule_(schedule) {}
 
   void run() {
-    // What each block may cost if cuts fall where they should; a little more where they do not.
-    const std::int64_t overhead = rules_.overhead_tiles;
-    for_each_item([&](const WorkItem& item) { total_ += tiles(item) + overhead; });
-    total_ += overhead * (rules_.blocks - 1);
-    std::int64_t budget = (total_ + rules_.blocks - 1) / rules_.blocks;
-    while (!fits(budget)) budget += std::max<std::int64_t>(1, budget / 64);
+    schedule_.items.clear();
+    for_each_item([&](const WorkItem& item) { schedule_.items.push_back(item); });
+    whole_.swap(schedule_.items);
+    std::int64_t total = 0;
+    for (const WorkItem& item : whole_) total += rules_.item_cost + tiles(item) * kTile;
+    // The least that a block may cost, and a little more until there are enough of them.
+    std::int64_t budget = (total + rules_.blocks - 1) / rules_.blocks + kTile;
+    while (!fits(budget)) budget += std::max<std::int64_t>(kTile, budget / 128);
+    lay_out(budget);
+    schedule_.block_begin.resize(static_cast<std::size_t>(rules_.blocks) + 1,
+                                 static_cast<std::int32_t>(schedule_.items.size()));
   }
 
  private:
@@ -56,48 +63,79 @@ class Sharing {
     }
   }
 
-  /// Fills blocks up to a budget each; whether there are enough of them.
-  bool fits(std::int64_t budget) {
-    schedule_.items.clear();
+  /// A block under way.
+  struct Filling {
+    std::int64_t budget;  ///< what it may cost
+    std::int64_t left;    ///< of that
+    std::int64_t blocks = 1;
+
+    bool empty() const { return left == budget; }
+    void next() {
+      left = budget;
+      ++blocks;
+    }
+  };
+
+  /// Cuts an item of `rest` tiles: calls `part(tiles)` for each but the last, behind which the
+  /// block ends, and returns the last one's tiles.
+  template <class EndBlock, class Part>
+  std::int64_t cut(Filling& block, std::int64_t rest, const EndBlock& end_block,
+                   const Part& part) const {
+    const std::int64_t whole_cost = rules_.item_cost;
+    const std::int64_t part_cost = whole_cost + rules_.part_cost;
+    std::int64_t cost = whole_cost;
+    if (!block.empty() && block.left < whole_cost + rest * kTile &&
+        block.left < part_cost + kLeastTiles * kTile) {
+      end_block();
+      block.next();
+    }
+    while (cost + rest * kTile > block.left) {
+      const std::int64_t here = std::max((block.left - part_cost) / kTile, kLeastTiles);
+      if (here >= rest) break;
+      part(here);
+      rest -= here;
+      cost = part_cost;
+      end_block();
+      block.next();
+    }
+    block.left -= cost + rest * kTile;
+    return rest;
+  }
+
+  /// Whether there are enough blocks of a budget.
+  bool fits(std::int64_t budget) const {
+    Filling block{budget, budget};
+    for (const WorkItem& item : whole_) {
+      cut(
+          block, tiles(item), [] {}, [](std::int64_t) {});
+      if (block.blocks > rules_.blocks) return false;
+    }
+    return true;
+  }
+
+  void lay_out(std::int64_t budget) {
     schedule_.splits.clear();
     schedule_.shared_tokens.clear();
-    schedule_.block_begin.assign(1, 0);
     schedule_.part_rows = 0;
-    budget_ = left_ = budget;
-    for_each_item([&](const WorkItem& item) { place(item); });
-    end_block();
-    const bool enough = std::ssize(schedule_.block_begin) <= rules_.blocks + 1;
-    schedule_.block_begin.resize(static_cast<std::size_t>(rules_.blocks) + 1,
-                                 static_cast<std::int32_t>(schedule_.items.size()));
-    return enough;
-  }
-
-  void end_block() {
-    const auto end = static_cast<std::int32_t>(schedule_.items.size());
-    if (end > schedule_.block_begin.back()) schedule_.block_begin.push_back(end);
-    left_ = budget_;
-  }
-
-  void place(WorkItem item) {
-    const std::int64_t whole = rules_.overhead_tiles;
-    const std::int64_t part = whole + rules_.part_tiles;
-    const std::int32_t slot_end = item.slot_end;
-    const std::size_t first = schedule_.items.size();
-    std::int64_t rest = tiles(item);
-    if (left_ < budget_ && left_ < whole + rest && left_ < part + kLeastTiles) end_block();
-    while (rest > left_ - (schedule_.items.size() > first ? part : whole)) {
-      const std::int64_t here = std::clamp<std::int64_t>(left_ - part, kLeastTiles, rest);
-      if (here == rest) break;
-      rest -= here;
-      item.slot_end = static_cast<std::int32_t>(item.slot_begin + here * rules_.keys);
+    schedule_.block_begin.assign(1, 0);
+    const auto end_block = [&] {
+      const auto end = static_cast<std::int32_t>(schedule_.items.size());
+      if (end > schedule_.block_begin.back()) schedule_.block_begin.push_back(end);
+    };
+    Filling block{budget, budget};
+    for (WorkItem item : whole_) {
+      const std::size_t first = schedule_.items.size();
+      const std::int32_t slot_end = item.slot_end;
+      cut(block, tiles(item), end_block, [&](std::int64_t tiles) {
+        item.slot_end = static_cast<std::int32_t>(item.slot_begin + tiles * rules_.keys);
+        schedule_.items.push_back(item);
+        item.slot_begin = item.slot_end;
+      });
+      item.slot_end = slot_end;
       schedule_.items.push_back(item);
-      end_block();
-      item.slot_begin = item.slot_end;
+      if (schedule_.items.size() > first + 1) note_split(first);
     }
-    item.slot_end = slot_end;
-    schedule_.items.push_back(item);
-    left_ -= rest + (schedule_.items.size() > first + 1 ? part : whole);
-    if (schedule_.items.size() > first + 1) note_split(first);
+    end_block();
   }
 
   /// The items from `first` on are parts of the same rows.
@@ -122,9 +160,7 @@ class Sharing {
   const StepBatch& step_;
   const ShareRules& rules_;
   Schedule& schedule_;
-  std::int64_t total_ = 0;   // tiles
-  std::int64_t budget_ = 0;  // of a block
-  std::int64_t left_ = 0;    // to the block that is being filled
+  std::vector<WorkItem> whole_;  // items before they are cut
 };
 
 }  // namespace
@@ -134,12 +170,22 @@ void make_shares(const AttentionShape& shape, const StepBatch& step, const Share
   Sharing(shape, step, rules, schedule).run();
 }
 
+int most_blocks(const AttentionShape& shape, const Capacity& capacity, const ShareRules& rules) {
+  const std::int64_t items =
+      (capacity.tokens * shape.group_size() / rules.rows + capacity.requests) * shape.kv_heads;
+  const std::int64_t parts =
+      (std::int64_t{capacity.kv_len} + kLeastTiles * rules.keys - 1) / (kLeastTiles * rules.keys);
+  return static_cast<int>(
+      std::clamp<std::int64_t>(items * std::max<std::int64_t>(1, parts), 1, rules.blocks));
+}
+
 ScheduleBounds share_bounds(const AttentionShape& shape, std::int64_t requests, std::int64_t tokens,
                             const ShareRules& rules) {
   const std::int64_t rows = tokens * shape.group_size();
   return {.items = (rows / rules.rows + requests) * shape.kv_heads + rules.blocks,
           .splits = rules.blocks,
-          .blocks = rules.blocks};
+          .blocks = rules.blocks,
+          .part_rows = rules.most_part_rows()};
 }
 
 }  // namespace headwise::cuda

@@ -4,17 +4,19 @@
 
 #include "cuda/schedule/schedule.h"
 #include "headwise/attention_shape.h"
+#include "headwise/plan.h"
 #include "headwise/step_batch.h"
 
 namespace headwise::cuda {
 
 /// How a kernel without a queue wants a step to be cut: every block has a share of its own.
 struct ShareRules {
-  int blocks = 1;             ///< that run at the same time
-  int rows = 8;               ///< of an item, at most
-  int keys = 64;              ///< a tile
-  int overhead_tiles = 2;     ///< what beginning and ending an item cost, in tiles
-  int part_tiles = 2;         ///< what a part costs beyond that: its results are merged
+  int blocks = 1;  ///< that run at the same time
+  int rows = 8;    ///< of an item, at most
+  int keys = 64;   ///< a tile
+  // In quarters of a tile:
+  int item_cost = 1;          ///< beginning and ending an item, while the next one's keys come
+  int part_cost = 12;         ///< what a part costs beyond that: its results are merged
   bool narrows_slots = true;  ///< as CuttingRules has it
 
   /// Rows of partial results that a step has at most: of what a block begins with and ends with.
@@ -26,6 +28,10 @@ struct ShareRules {
 /// none. `schedule` keeps its memory.
 void make_shares(const AttentionShape& shape, const StepBatch& step, const ShareRules& rules,
                  Schedule& schedule);
+
+/// Of `rules.blocks` as many as any step within the capacity gives shares: those without one have
+/// to come and go before a launch is complete.
+int most_blocks(const AttentionShape& shape, const Capacity& capacity, const ShareRules& rules);
 
 ScheduleBounds share_bounds(const AttentionShape& shape, std::int64_t requests, std::int64_t tokens,
                             const ShareRules& rules);

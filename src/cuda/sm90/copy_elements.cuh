@@ -28,8 +28,8 @@ __device__ __forceinline__ void copy_row(std::uint32_t to, int key, int row_byte
 
 /// Brings a tile of K and V that tensor copies cannot read, element by element. By one warp.
 template <class Config>
-__device__ __noinline__ void copy_elements(const StepArgs& args, const KeyRange& range,
-                                           std::int32_t tile, std::uint32_t keys) {
+__device__ __forceinline__ void copy_elements(const StepArgs& args, const KeyRange& range,
+                                              std::int32_t tile, std::uint32_t keys) {
   for (int key = 0; key < Config::kKeys; ++key) {
     const std::int32_t slot = tile + key;
     std::int64_t page = -1;

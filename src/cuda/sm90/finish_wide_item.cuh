@@ -46,7 +46,6 @@ template <class Config>
 __device__ __forceinline__ void finish_wide_item(const StepArgs& args, WideTile<Config>& tile,
                                                  HandedItem& item,
                                                  const SharedLayout<Config>& shared) {
-  tile.add_up_lanes();
   if constexpr (Config::kSharesRows) join_groups(tile, shared);
   const bool part = item.view.item.part_row >= 0;
 #pragma unroll
@@ -60,8 +59,15 @@ __device__ __forceinline__ void finish_wide_item(const StepArgs& args, WideTile<
                  tile.out_[0][n][2 * r] * target.factor,
                  tile.out_[0][n][2 * r + 1] * target.factor);
   }
+  if (!part) return;
   sync_warps<Config>();
-  if (part) merge_if_last<Config>(args, item, shared.is_last());
+  constexpr int kEach = Config::kRows / Config::kWarps;  // rows that a warp merges
+  constexpr int kAtOnce = 8;
+  const int first = static_cast<int>(threadIdx.x) / 32 * kEach;
+  const unsigned rows = count_rows(args, item, first, min(item.view.item.rows - first, kEach));
+  for (int i = 0; i < kEach; i += kAtOnce)
+    if ((rows >> i & 0xffU) != 0)
+      merge_rows<Config::kDimV, kAtOnce>(args, item, first + i, rows >> i);
 }
 
 }  // namespace headwise::cuda::sm90

@@ -56,17 +56,15 @@ class KeyProducer {
     Box next = look_up(range, boxes_from + window);
     for (std::int32_t slot = range.slot_begin; slot < range.slot_end; slot += Config::kKeys) {
       if (slot + Config::kKeys > first_new) wait_for_new();
-      ptx::mbarrier_wait(shared_.empty(stage_.index), stage_.parity ^ 1);
       if (maps_.box_tokens == 0) {
-        copy_elements<Config>(args_, view.range, slot, shared_.keys(stage_.index));
-        if (lane_ == 0) ptx::mbarrier_arrive(shared_.full(stage_.index));
+        bring_elements(view.range, slot);
       } else {
         if (slot == boxes_from + window) {
           boxes_from = slot;
           box = next;
           next = look_up(range, boxes_from + window);
         }
-        copy_boxes(range, box, boxes_from + lane_ * maps_.box_tokens - slot);
+        bring_boxes(range, box, boxes_from + lane_ * maps_.box_tokens - slot);
       }
       stage_.advance();
     }
@@ -99,24 +97,44 @@ class KeyProducer {
   }
 
   /// The tile's boxes: those of the lanes whose keys `key` are in it.
-  __device__ __forceinline__ void copy_boxes(const KeyRange& range, const Box& box, int key) const {
-    constexpr int kBoxWidth = 128 / Config::kElement;
-    const std::uint32_t full = shared_.full(stage_.index);
+  __device__ __forceinline__ void bring_boxes(const KeyRange& range, const Box& box,
+                                              int key) const {
+    const int stage = stage_.index;
     const bool copies = box.page >= 0 && key >= 0 && key < Config::kKeys;
-    const int boxes = __popc(__ballot_sync(~0U, copies));
-    if (lane_ == 0)
-      ptx::mbarrier_expect(full,
-                           boxes * maps_.box_tokens * (Config::kKBoxes + Config::kVBoxes) * 128);
+    const int bytes = __popc(__ballot_sync(~0U, copies)) * maps_.box_tokens * 128;
+    ptx::mbarrier_wait(shared_.keys_empty(stage), stage_.parity ^ 1);
+    const std::uint32_t keys_full = shared_.keys_full(stage);
+    if (lane_ == 0) ptx::mbarrier_expect(keys_full, bytes * Config::kKBoxes);
     __syncwarp();
-    if (!copies) return;
+    if (copies)
+      copy_boxes<Config::kKBoxes>(shared_.keys(stage) + key * 128, &maps_.k, keys_full, range, box);
+    ptx::mbarrier_wait(shared_.values_empty(stage), stage_.parity ^ 1);
+    const std::uint32_t values_full = shared_.values_full(stage);
+    if (lane_ == 0) ptx::mbarrier_expect(values_full, bytes * Config::kVBoxes);
+    __syncwarp();
+    if (copies)
+      copy_boxes<Config::kVBoxes>(shared_.values(stage) + key * 128, &maps_.v, values_full, range,
+                                  box);
+  }
+
+  template <int kBoxes>
+  __device__ __forceinline__ static void copy_boxes(std::uint32_t to, const CUtensorMap* map,
+                                                    std::uint32_t full, const KeyRange& range,
+                                                    const Box& box) {
 #pragma unroll
-    for (int i = 0; i < Config::kKBoxes; ++i)
-      ptx::copy_box(shared_.keys(stage_.index) + (i * Config::kKeys + key) * 128, &maps_.k, full,
-                    i * kBoxWidth, box.token, range.kv_head, box.page);
-#pragma unroll
-    for (int i = 0; i < Config::kVBoxes; ++i)
-      ptx::copy_box(shared_.values(stage_.index) + (i * Config::kKeys + key) * 128, &maps_.v, full,
-                    i * kBoxWidth, box.token, range.kv_head, box.page);
+    for (int i = 0; i < kBoxes; ++i)
+      ptx::copy_box(to + i * Config::kKeys * 128, map, full, i * (128 / Config::kElement),
+                    box.token, range.kv_head, box.page);
+  }
+
+  __device__ __forceinline__ void bring_elements(const KeyRange& range, std::int32_t slot) const {
+    const int stage = stage_.index;
+    ptx::mbarrier_wait(shared_.keys_empty(stage), stage_.parity ^ 1);
+    ptx::mbarrier_wait(shared_.values_empty(stage), stage_.parity ^ 1);
+    copy_elements<Config>(args_, range, slot, shared_.keys(stage));
+    if (lane_ != 0) return;
+    ptx::mbarrier_arrive(shared_.keys_full(stage));
+    ptx::mbarrier_arrive(shared_.values_full(stage));
   }
 
   const KeyMaps& maps_;

@@ -43,17 +43,22 @@ class RowTile {
     clear(out_);
   }
 
-  /// `slot` is the tile's first one.
-  __device__ __forceinline__ void take(std::uint32_t keys, std::uint32_t values,
-                                       std::int32_t slot) {
-    multiply_keys(keys);
+  /// The tile from `slot` on, which is in `place` or on its way there.
+  __device__ __forceinline__ void take(const SharedLayout<Config>& shared,
+                                       const RingPlace<Config::kStages>& place, std::int32_t slot) {
+    ptx::mbarrier_wait(shared.keys_full(place.index), place.parity);
+    __syncwarp();
+    multiply_keys(shared.keys(place.index));
+    release(shared.keys_empty(place.index));
+    const bool all = Visible::at(visible_).all(slot, Config::kKeys);
     if (args_.softcap != 0.0F) cap();
-    if (!Visible::at(visible_).all(slot, Config::kKeys)) {
-      mask(slot + key_);
-      clear_dead(values, slot + key_);
-    }
+    if (!all) mask(slot + key_);
     softmax();
-    multiply_values(values);
+    ptx::mbarrier_wait(shared.values_full(place.index), place.parity);
+    __syncwarp();
+    if (!all) clear_dead(shared.values(place.index), slot + key_);
+    multiply_values(shared.values(place.index));
+    release(shared.values_empty(place.index));
   }
 
   __device__ __forceinline__ int lane() const { return lane_; }
@@ -80,6 +85,11 @@ class RowTile {
   static constexpr KvFormat kFormat = Config::kFormat;
   static constexpr int kKeyTiles = Config::kWarpKeys / 16;
   using Tile = BoxTile<Config::kKeys>;
+
+  __device__ __forceinline__ void release(std::uint32_t barrier) const {
+    __syncwarp();
+    if (lane_ == 0) ptx::mbarrier_arrive(barrier);
+  }
 
   /// In two sums: a product waits for the one before it.
   __device__ __forceinline__ void multiply_keys(std::uint32_t keys) {

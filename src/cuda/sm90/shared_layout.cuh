@@ -40,21 +40,21 @@ struct SharedLayout {
   __device__ HandedItem& item(int place) const {
     return reinterpret_cast<HandedItem*>(base + Config::kViews)[place];
   }
-  __device__ volatile int* is_last() const {
-    return reinterpret_cast<int*>(base + Config::kViews + 760);
-  }
-
-  // Barriers: a stage's tile has come, is done with; an item has come, is done with.
-  __device__ std::uint32_t full(int stage) const { return barrier(stage); }
-  __device__ std::uint32_t empty(int stage) const { return barrier(Config::kStages + stage); }
-  __device__ std::uint32_t item_full(int place) const { return barrier(24 + place); }
-  __device__ std::uint32_t item_empty(int place) const { return barrier(26 + place); }
+  // Barriers: a stage's keys or values have come, are done with; an item has come, is done with.
+  __device__ std::uint32_t keys_full(int stage) const { return barrier(stage); }
+  __device__ std::uint32_t values_full(int stage) const { return barrier(12 + stage); }
+  __device__ std::uint32_t keys_empty(int stage) const { return barrier(24 + stage); }
+  __device__ std::uint32_t values_empty(int stage) const { return barrier(36 + stage); }
+  __device__ std::uint32_t item_full(int place) const { return barrier(48 + place); }
+  __device__ std::uint32_t item_empty(int place) const { return barrier(50 + place); }
 
   /// By one thread.
   __device__ void init_barriers() const {
     for (int i = 0; i < Config::kStages; ++i) {
-      ptx::mbarrier_init(full(i), 1);
-      ptx::mbarrier_init(empty(i), Config::kTakers);
+      ptx::mbarrier_init(keys_full(i), 1);
+      ptx::mbarrier_init(values_full(i), 1);
+      ptx::mbarrier_init(keys_empty(i), Config::kTakers);
+      ptx::mbarrier_init(values_empty(i), Config::kTakers);
     }
     for (int i = 0; i < 2; ++i) {
       ptx::mbarrier_init(item_full(i), 1);

@@ -49,6 +49,9 @@ std::string why_not(const Problem& problem) {
   const std::int64_t element = size_of(shape.kv_type);
   if (problem.options.batch_invariant)
     return "prefill runs on other kernels, whose bits differ (batch_invariant)";
+  if (rows_of(problem) > sm90::kMostRows && problem.phase != Phase::append &&
+      problem.phase != Phase::decode)
+    return concat(name_of(problem.phase), " is left to other kernels");
   if (problem.shared_prefixes) return "it does not read shared prefixes once";
   if (shape.head_dim_qk * element % 16 != 0 || shape.head_dim_v * element % 16 != 0)
     return concat("rows of ", shape.head_dim_qk * element, " and ", shape.head_dim_v * element,

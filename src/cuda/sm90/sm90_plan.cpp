@@ -26,6 +26,13 @@ int blocks_of(const KernelFunctions& functions, int device, const std::string& n
   return multiprocessors;
 }
 
+ShareRules rules_for(const KernelRow& row, const Problem& problem, int blocks) {
+  ShareRules rules{.blocks = blocks, .rows = row.rows, .keys = row.keys};
+  if (row.format == KvFormat::f8) rules.part_cost *= 2;  // by measurement
+  rules.blocks = most_blocks(problem.shape, problem.extent, rules);
+  return rules;
+}
+
 class Sm90Plan final : public Plan {
  public:
   Sm90Plan(std::string_view backend, const Problem& problem, const Support& support,
@@ -34,9 +41,7 @@ class Sm90Plan final : public Plan {
         functions_(row.functions),
         device_(problem.device.index),
         stream_(static_cast<cudaStream_t>(problem.options.stream)),
-        rules_{.blocks = blocks_of(functions_, device_, support.row),
-               .rows = row.rows,
-               .keys = row.keys},
+        rules_(rules_for(row, problem, blocks_of(functions_, device_, support.row))),
         schedule_(device_, share_bounds(problem.shape, problem.extent.requests,
                                         problem.extent.tokens, rules_)) {
     const std::int64_t row_bytes = (shape().head_dim_v + 2) * std::int64_t{sizeof(float)};

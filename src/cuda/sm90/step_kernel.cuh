@@ -23,11 +23,7 @@ __device__ __forceinline__ void take_item(const StepArgs& args, const SharedLayo
   RowTile<Config> tile(args, item, shared);
   const std::int32_t end = item.view.range.slot_end;
   for (std::int32_t slot = item.view.range.slot_begin; slot < end; slot += Config::kKeys) {
-    ptx::mbarrier_wait(shared.full(stage.index), stage.parity);
-    __syncwarp();
-    tile.take(shared.keys(stage.index), shared.values(stage.index), slot);
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(shared.empty(stage.index));
+    tile.take(shared, stage, slot);
     stage.advance();
   }
   finish_item(args, tile, item, shared);
@@ -39,20 +35,7 @@ requires(Config::kRows >= 64) __device__ __forceinline__
     void take_item(const StepArgs& args, const SharedLayout<Config>& shared, HandedItem& item,
                    RingPlace<Config::kStages>& stage) {
   WideTile<Config> tile(args, item, shared);
-  const std::int32_t end = item.view.range.slot_end;
-  bool mine = !Config::kSharesRows || threadIdx.x < 128;
-  for (std::int32_t slot = item.view.range.slot_begin; slot < end; slot += Config::kKeys) {
-    // The other group's tiles, too: two rounds on, a stage's parity is the same again.
-    ptx::mbarrier_wait(shared.full(stage.index), stage.parity);
-    __syncwarp();
-    if (mine) {
-      tile.take(shared.keys(stage.index), shared.values(stage.index), slot);
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(shared.empty(stage.index));
-    }
-    mine = !Config::kSharesRows || !mine;
-    stage.advance();
-  }
+  tile.take_all(shared, stage);
   finish_wide_item(args, tile, item, shared);
 }
 
@@ -61,6 +44,7 @@ template <class Config>
 __device__ __forceinline__ void take_items(const StepArgs& args, const SharedLayout<Config>& shared,
                                            int items) {
   ptx::wait_for_launches_before();
+  if (args.v_scale != nullptr) ptx::prefetch(args.v_scale);
   const bool first_lane = threadIdx.x % 32 == 0;
   RingPlace<2> place;
   RingPlace<Config::kStages> stage;
@@ -93,10 +77,14 @@ __global__ void __launch_bounds__(Config::kBlockThreads, 1)
     shared.init_barriers();
   }
   __syncthreads();
-  if (threadIdx.x >= Config::kThreads)
-    KeyProducer<Config>(maps, args, shared).run(first, end);
-  else
+  if (threadIdx.x >= Config::kThreads) {
+    if constexpr (Config::kRegisters > 0) ptx::give_registers<Config::kProducerRegisters>();
+    if (threadIdx.x < Config::kThreads + 32)
+      KeyProducer<Config>(maps, args, shared).run(first, end);
+  } else {
+    if constexpr (Config::kRegisters > 0) ptx::take_registers<Config::kRegisters>();
     take_items(args, shared, end - first);
+  }
 }
 
 template <class Config>

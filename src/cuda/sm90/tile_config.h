@@ -28,6 +28,7 @@ struct TileConfig {
   static constexpr int kWarps = kKeyWarps * kRowWarps;
   static constexpr int kThreads = kWarps * 32;  ///< that take keys
   static constexpr int kBlockThreads = kThreads + 32;
+  static constexpr int kRegisters = 0;                 ///< as the compiler has it
   static constexpr int kTakers = kWarps;               ///< warps that take a tile
   static constexpr int kKeys = kKeyWarps * kWarpKeys;  ///< of a tile
 
@@ -43,8 +44,10 @@ struct TileConfig {
   static constexpr int kRingBytes = kStages * kStageBytes;
 
   // A row of results on its way: sums, reference and their sum, and room against bank conflicts.
-  static constexpr int kResultRow = kDimV + 8;            ///< floats (results.cuh)
-  static constexpr int kResultSets = kRows == 8 ? 2 : 1;  ///< that key warps add up in
+  static constexpr int kResultRow = kDimV + 8;  ///< floats (results.cuh)
+  static constexpr int kResultSets = kRows > 8     ? 1
+                                     : kDimV > 128 ? 2
+                                                   : 4;  ///< that key warps add up in
   static constexpr int kResultBytes = kResultSets * kRows * kResultRow * 4;
   static constexpr int kStatsBytes = kKeyWarps * kRows * 8;
 
@@ -53,7 +56,7 @@ struct TileConfig {
   static constexpr int kStats = kResults + kResultBytes;
   static constexpr int kRowScales = kStats + kStatsBytes;
   static constexpr int kViews = kRowScales + kRows * 4;
-  static constexpr int kSharedBytes = kViews + 768;
+  static constexpr int kSharedBytes = kViews + 896;
 
   // As ItemView asks for them.
   static constexpr bool kInvariant = false;

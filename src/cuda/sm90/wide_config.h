@@ -24,8 +24,10 @@ struct WideConfig {
   static constexpr bool kQueriesInBoxes = true;
 
   static constexpr int kWarps = 8;
-  static constexpr int kThreads = kWarps * 32;  ///< that take keys
-  static constexpr int kBlockThreads = kThreads + 32;
+  static constexpr int kThreads = kWarps * 32;          ///< that take keys
+  static constexpr int kBlockThreads = kThreads + 128;  ///< the producer has a warpgroup
+  static constexpr int kRegisters = 224;
+  static constexpr int kProducerRegisters = 56;
   static constexpr int kTakers = kSharesRows ? 4 : kWarps;  ///< warps that take a tile
 
   static constexpr int kKBoxes = kDimQk / 64;
@@ -42,7 +44,7 @@ struct WideConfig {
   static constexpr int kQueries = kStages * kStageBytes;  ///< where things lie in shared memory
   static constexpr int kResults = kQueries + kRows * kQRow;
   static constexpr int kViews = kResults + kResultBytes;
-  static constexpr int kSharedBytes = kViews + 768;
+  static constexpr int kSharedBytes = kViews + 896;
 
   // As ItemView asks for them.
   static constexpr bool kInvariant = false;

@@ -33,24 +33,39 @@ class WideTile {
     clear(out_);
   }
 
-  /// `slot` is the tile's first one. All warps of the group.
-  __device__ __forceinline__ void take(std::uint32_t keys, std::uint32_t values,
-                                       std::int32_t slot) {
-    multiply_keys(keys);
-    if (args_.softcap != 0.0F) cap();
-    if (!visible_.all(slot, Config::kKeys)) mask(slot);
-    if (may_be_dead(slot)) clear_dead(values, slot);
-    softmax();
-    multiply_values(values);
-  }
-
-  /// Each lane's sums of probabilities become their rows'.
-  __device__ __forceinline__ void add_up_lanes() {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      sum_[r] += __shfl_xor_sync(~0U, sum_[r], 1);
-      sum_[r] += __shfl_xor_sync(~0U, sum_[r], 2);
+  /// All keys of the item that are this group's. While a tile's values are multiplied the next
+  /// one's logits become probabilities.
+  __device__ __forceinline__ void take_all(const SharedLayout<Config>& shared,
+                                           RingPlace<Config::kStages>& stage) {
+    const KeyRange& range = view_.range;
+    const int tiles = (range.slot_end - range.slot_begin + Config::kKeys - 1) / Config::kKeys;
+    int tile = 0;
+    const auto pass = [&] {  // the parity of a stage is the same again two rounds on
+      if (Config::kSharesRows && tile < tiles) {
+        ptx::mbarrier_wait(shared.keys_full(stage.index), stage.parity);
+        ptx::mbarrier_wait(shared.values_full(stage.index), stage.parity);
+      }
+      if (tile < tiles) stage.advance();
+      ++tile;
+    };
+    if (Config::kSharesRows && threadIdx.x >= 128) pass();
+    if (tile < tiles) {
+      RingPlace<Config::kStages> now = stage;
+      begin(shared, now, range.slot_begin + tile * Config::kKeys);
+      for (;;) {
+        stage.advance();
+        ++tile;
+        if (Config::kSharesRows) pass();
+        if (tile >= tiles) break;
+        follow(shared, now, stage, range.slot_begin + tile * Config::kKeys);
+        now = stage;
+      }
+      await(shared.values_full(now.index), now.parity);
+      start_values(shared.values(now.index));
+      ptx::wgmma_wait<0>(out_[0]);
+      release(shared.values_empty(now.index));
     }
+    add_up_lanes();
   }
 
   __device__ __forceinline__ int lane() const { return lane_; }
@@ -67,18 +82,66 @@ class WideTile {
   static constexpr int kKeyTiles = Config::kKeys / 8;
   static constexpr int kOutTiles = Config::kDimV % 128 == 0 ? 16 : 8;  ///< of a product
 
+  /// Each lane's sums of probabilities become their rows'.
+  __device__ __forceinline__ void add_up_lanes() {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      sum_[r] += __shfl_xor_sync(~0U, sum_[r], 1);
+      sum_[r] += __shfl_xor_sync(~0U, sum_[r], 2);
+    }
+  }
+
+  /// Probabilities of the first tile.
+  __device__ __forceinline__ void begin(const SharedLayout<Config>& shared,
+                                        const RingPlace<Config::kStages>& now, std::int32_t slot) {
+    await(shared.keys_full(now.index), now.parity);
+    start_keys(shared.keys(now.index));
+    ptx::wgmma_wait<0>(logits_[0]);
+    release(shared.keys_empty(now.index));
+    softmax(shared, now, slot);
+    pack_probabilities();
+  }
+
+  /// Values of tile `now` beside the probabilities of tile `next`, from `slot` on.
+  __device__ __forceinline__ void follow(const SharedLayout<Config>& shared,
+                                         const RingPlace<Config::kStages>& now,
+                                         const RingPlace<Config::kStages>& next,
+                                         std::int32_t slot) {
+    await(shared.keys_full(next.index), next.parity);
+    start_keys(shared.keys(next.index));
+    await(shared.values_full(now.index), now.parity);
+    start_values(shared.values(now.index));
+    ptx::wgmma_wait<1>(logits_[0]);
+    release(shared.keys_empty(next.index));
+    softmax(shared, next, slot);
+    ptx::wgmma_wait<0>(out_[0]);
+    release(shared.values_empty(now.index));
+    rescale();
+    pack_probabilities();
+  }
+
+  __device__ __forceinline__ static void await(std::uint32_t barrier, std::uint32_t parity) {
+    ptx::mbarrier_wait(barrier, parity);
+    __syncwarp();
+  }
+  __device__ __forceinline__ void release(std::uint32_t barrier) const {
+    if (lane_ == 0) ptx::mbarrier_arrive(barrier);
+    __syncwarp();
+  }
+
   /// S = Q K^T.
-  __device__ __forceinline__ void multiply_keys(std::uint32_t keys) {
+  __device__ __forceinline__ void start_keys(std::uint32_t keys) {
     ptx::wgmma_fence();
+    const std::uint64_t q = ptx::box_descriptor(queries_, 16);
+    const std::uint64_t key = ptx::box_descriptor(keys, 16);
 #pragma unroll
     for (int k = 0; k < Config::kDimQk / 16; ++k) {
-      const std::uint32_t step = k % 4 * 32;
-      ptx::wgmma<kBf16>(logits_[0],
-                        ptx::box_descriptor(queries_ + k / 4 * Config::kRows * 128 + step, 16),
-                        ptx::box_descriptor(keys + k / 4 * Config::kKeys * 128 + step, 16), k > 0);
+      const int box = k / 4 * 128;
+      const int step = k % 4 * 32;
+      ptx::wgmma<kBf16>(logits_[0], ptx::advance(q, box * Config::kRows + step),
+                        ptx::advance(key, box * Config::kKeys + step), k > 0);
     }
     ptx::wgmma_commit();
-    ptx::wgmma_wait(logits_[0]);
   }
 
   __device__ __forceinline__ void cap() {
@@ -136,7 +199,16 @@ class WideTile {
     ptx::named_barrier(2 + threadIdx.x / 128, 128);
   }
 
-  __device__ __forceinline__ void softmax() {
+  /// Logits of the tile in `place`, from `slot` on, to probabilities.
+  __device__ __forceinline__ void softmax(const SharedLayout<Config>& shared,
+                                          const RingPlace<Config::kStages>& place,
+                                          std::int32_t slot) {
+    if (args_.softcap != 0.0F) cap();
+    if (!visible_.all(slot, Config::kKeys)) mask(slot);
+    if (may_be_dead(slot)) {
+      await(shared.values_full(place.index), place.parity);
+      clear_dead(shared.values(place.index), slot);
+    }
     const float scale = args_.softcap == 0.0F ? scale_ : 1.0F;
     float top[2];
     bool grows = false;
@@ -145,7 +217,8 @@ class WideTile {
       top[r] = largest(logits_, r) * scale;
       grows = grows || passes<kFormat>(reference_[r], top[r]);
     }
-    if (__any_sync(~0U, grows)) raise_references(top);
+    grows_ = __any_sync(~0U, grows);
+    if (grows_) raise_references(top);
 #pragma unroll
     for (int r = 0; r < 2; ++r) exponentials(logits_, r, scale, subtrahend(reference_[r]), sum_[r]);
   }
@@ -156,38 +229,47 @@ class WideTile {
       float now = fmaxf(top[r], __shfl_xor_sync(~0U, top[r], 1));
       now = fmaxf(now, __shfl_xor_sync(~0U, now, 2));
       now = raised<kFormat>(reference_[r], now);
-      const float factor = rescale_factor(reference_[r], now);
+      factor_[r] = rescale_factor(reference_[r], now);
       reference_[r] = now;
-      sum_[r] *= factor;
-#pragma unroll
-      for (int n = 0; n < kDimTiles; ++n) {
-        out_[0][n][r * 2] *= factor;
-        out_[0][n][r * 2 + 1] *= factor;
-      }
+      sum_[r] *= factor_[r];
     }
   }
 
-  /// O += P V.
-  __device__ __forceinline__ void multiply_values(std::uint32_t values) {
-    std::uint32_t p[kKeyTiles / 2][4];
+  /// Sums of values by references that softmax() has raised.
+  __device__ __forceinline__ void rescale() {
+    if (!grows_) return;
+#pragma unroll
+    for (int r = 0; r < 2; ++r)
+#pragma unroll
+      for (int n = 0; n < kDimTiles; ++n) {
+        out_[0][n][r * 2] *= factor_[r];
+        out_[0][n][r * 2 + 1] *= factor_[r];
+      }
+  }
+
+  /// Rounds them for the second product.
+  __device__ __forceinline__ void pack_probabilities() {
 #pragma unroll
     for (int k = 0; k < kKeyTiles / 2; ++k)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        p[k][i] = pack<kFormat>(logits_[0][2 * k + i / 2][i % 2 * 2],
-                                logits_[0][2 * k + i / 2][i % 2 * 2 + 1]);
+        packed_[k][i] = pack<kFormat>(logits_[0][2 * k + i / 2][i % 2 * 2],
+                                      logits_[0][2 * k + i / 2][i % 2 * 2 + 1]);
+  }
+
+  /// O += P V.
+  __device__ __forceinline__ void start_values(std::uint32_t values) {
+    const std::uint64_t value = ptx::box_descriptor(values, Config::kKeys * 128);
     ptx::wgmma_fence();
 #pragma unroll
     for (int n = 0; n < kDimTiles; n += kOutTiles) {
       auto& out = reinterpret_cast<float(&)[kOutTiles][4]>(out_[0][n]);
 #pragma unroll
       for (int k = 0; k < kKeyTiles / 2; ++k)
-        ptx::wgmma<kBf16>(out, p[k],
-                          ptx::box_descriptor(values + n / 8 * Config::kKeys * 128 + k * 16 * 128,
-                                              Config::kKeys * 128));
+        ptx::wgmma<kBf16>(out, packed_[k],
+                          ptx::advance(value, n / 8 * Config::kKeys * 128 + k * 16 * 128));
     }
     ptx::wgmma_commit();
-    ptx::wgmma_wait(out_[0]);
   }
 
   const StepArgs& args_;
@@ -197,7 +279,10 @@ class WideTile {
   const int warp_row_;  // this warp's first row of the item
   const std::uint32_t queries_;
   Visible visible_;                // to the warp's rows
+  bool grows_ = false;             // a reference rose by the last tile
+  float factor_[2];                // what sums from before that count
   float logits_[1][kKeyTiles][4];  // then probabilities
+  std::uint32_t packed_[kKeyTiles / 2][4];
 };
 
 }  // namespace headwise::cuda::sm90

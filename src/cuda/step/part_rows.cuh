@@ -55,22 +55,29 @@ struct MergedParts {
       const int lane = threadIdx.x % 32;
       float2 stats = make_float2(-INFINITY, 0.0F);
       if (lane < here) stats = parts.stats(args, first + lane, row);
-      float top = fmaxf(reference, stats.x);
-#pragma unroll
-      for (int step = 16; step > 0; step /= 2) top = fmaxf(top, __shfl_xor_sync(~0U, top, step));
-      const bool empty = stats.x == -INFINITY && stats.y == 0.0F;
-      const float weight = empty ? 0.0F : ptx::exp2(stats.x - top);
-      float added = weight * stats.y;
-#pragma unroll
-      for (int step = 16; step > 0; step /= 2) added += __shfl_xor_sync(~0U, added, step);
-      const float before = reference == top ? 1.0F : ptx::exp2(reference - top);
-      reference = top;
-      sum = sum * before + added;
-      scale(total, before);
+      const float weight = weigh(stats);
 #pragma unroll 16  // reads under way at a time: each takes a trip to L2
       for (int part = 0; part < here; ++part)
         add_weighted(args, parts.sums(args, first + part, row), __shfl_sync(~0U, weight, part));
     }
+  }
+
+  /// Takes the statistics of up to 32 more parts in, a lane each; returns what its part's sums
+  /// count.
+  __device__ __forceinline__ float weigh(float2 stats) {
+    float top = fmaxf(reference, stats.x);
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) top = fmaxf(top, __shfl_xor_sync(~0U, top, step));
+    const bool empty = stats.x == -INFINITY && stats.y == 0.0F;
+    const float weight = empty ? 0.0F : ptx::exp2(stats.x - top);
+    float added = weight * stats.y;
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) added += __shfl_xor_sync(~0U, added, step);
+    const float before = reference == top ? 1.0F : ptx::exp2(reference - top);
+    reference = top;
+    sum = sum * before + added;
+    scale(total, before);
+    return weight;
   }
 
   __device__ __forceinline__ void add_weighted(const StepArgs& args, const float* sums,
@@ -78,16 +85,20 @@ struct MergedParts {
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
       if (dim(i) >= args.dim_v) continue;
-      const float4 four = __ldcg(reinterpret_cast<const float4*>(sums + dim(i)));
-      total[i].x += weight * four.x;
-      total[i].y += weight * four.y;
-      total[i].z += weight * four.z;
-      total[i].w += weight * four.w;
+      add_to(i, __ldcg(reinterpret_cast<const float4*>(sums + dim(i))), weight);
     }
   }
 
+  __device__ __forceinline__ void add_to(int i, const float4& four, float weight) {
+    total[i].x += weight * four.x;
+    total[i].y += weight * four.y;
+    total[i].z += weight * four.z;
+    total[i].w += weight * four.w;
+  }
+
   __device__ __forceinline__ void store(const StepArgs& args, const ItemView& view, int row) {
-    const RowTarget target = finish_row(args, view, row, reference, sum, threadIdx.x % 32 == 0);
+    const RowTarget target =
+        finish_whole_row(args, view, row, reference, sum, threadIdx.x % 32 == 0);
     scale(total, target.factor);
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
