@@ -58,7 +58,9 @@ Problem problem_of(const ShapeSpec& shape, const Workload& workload, Device devi
   step.q.device = device;
   step.tables.page_size = shape.page_size > 0 ? shape.page_size : 16;
   step.out.dtype = shape.shape.out_type();
-  return headwise::problem_of(shape.shape, step, options);
+  Problem problem = headwise::problem_of(shape.shape, step, options);
+  problem.shared_prefixes = workload.shared_prefix > 0;
+  return problem;
 }
 
 std::vector<Job> make_jobs(const BenchOptions& options, const Registry& registry,

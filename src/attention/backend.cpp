@@ -33,6 +33,7 @@ Problem problem_of(const AttentionShape& shape, const StepBatch& step, const Pla
           .picked_pages = paged && step.tables.positions != nullptr,
           .tables_per_kv_head = paged && step.tables.heads > 1,
           .partial_out = step.out.dtype != shape.out_type(),
+          .shared_prefixes = !step.prefix_group.empty(),
           .device = step.q.device,
           .extent = filled(options.capacity, extent_of(step)),
           .options = options};

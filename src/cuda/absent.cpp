@@ -8,9 +8,10 @@ namespace headwise {
 
 std::vector<const Backend*> cuda_backends() {
   constexpr std::string_view kReason = "this build has no CUDA";
+  static const AbsentBackend sm90("cuda-sm90", DeviceType::cuda, kReason);
   static const AbsentBackend sm80("cuda-sm80", DeviceType::cuda, kReason);
   static const AbsentBackend standard("cuda-standard", DeviceType::cuda, kReason);
-  return {&sm80, &standard};
+  return {&sm90, &sm80, &standard};
 }
 
 const DeviceMemory& cuda_memory(int) {

@@ -49,7 +49,7 @@ struct StepArgs {
   const ScheduleCounts* counts = nullptr;
   std::uint32_t* next_item = nullptr;     ///< 0 before and after a launch
   std::uint32_t* blocks_done = nullptr;   ///< the same
-  std::uint32_t* parts_done = nullptr;    ///< the same, [splits]
+  std::uint32_t* parts_done = nullptr;    ///< the same, [splits]; shares: [part rows]
   const std::int32_t* q_lens = nullptr;   ///< DeviceLengths
   const std::int32_t* kv_lens = nullptr;  ///< DeviceLengths
   const std::int32_t* q_start = nullptr;  ///< DeviceLengths
@@ -77,6 +77,8 @@ struct StepArgs {
   bool out_pairs = false;  ///< out's rows start at multiples of two elements
   bool kv_chunks = false;  ///< K's and V's rows are whole 16-byte chunks, at multiples of 16 bytes
   OutType out_type = OutType::bf16;
+
+  const std::int32_t* block_begin = nullptr;  ///< shares: each block's first item, and their end
 };
 
 }  // namespace headwise::cuda

@@ -34,7 +34,9 @@ CUDA_ARROWS = {
     "schedule": {"runtime"},
     "tile": {"ptx"},
     "paging": {"ptx", "tile"},
-    "sm80": {"append", "ptx", "runtime", "schedule", "tile", "paging"},
+    "step": {"paging", "ptx", "runtime", "schedule", "tile"},
+    "sm80": {"append", "paging", "ptx", "runtime", "schedule", "step", "tile"},
+    "sm90": {"append", "paging", "ptx", "runtime", "schedule", "step", "tile"},
     "standard": {"append", "runtime"},
 }
 

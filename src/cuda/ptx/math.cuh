@@ -24,6 +24,11 @@ __device__ __forceinline__ std::uint32_t pack_f16(float low, float high) {
   return packed;
 }
 
+/// Starts bringing what lies there to the first-level cache.
+__device__ __forceinline__ void prefetch(const void* global) {
+  asm volatile("prefetch.global.L1 [%0];" ::"l"(global));
+}
+
 /// Adds one with acquire and release at the device's scope; returns the old value.
 __device__ __forceinline__ std::uint32_t count_up(std::uint32_t* counter) {
   std::uint32_t old;

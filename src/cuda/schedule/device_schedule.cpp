@@ -30,8 +30,10 @@ DeviceSchedule::DeviceSchedule(int device, const ScheduleBounds& bounds)
     : items_at_(kHeader),
       splits_at_(items_at_ + bytes_of(bounds.items, sizeof(WorkItem))),
       shared_tokens_at_(splits_at_ + bytes_of(bounds.splits, sizeof(Split))),
-      memory_(device, shared_tokens_at_ + bytes_of(bounds.shared_tokens, sizeof(SharedToken))),
-      counters_(device, bytes_of(2 + bounds.splits, sizeof(std::uint32_t))) {
+      block_begin_at_(shared_tokens_at_ + bytes_of(bounds.shared_tokens, sizeof(SharedToken))),
+      memory_(device, block_begin_at_ + bytes_of(bounds.blocks + 1, sizeof(std::int32_t))),
+      counters_(device,
+                bytes_of(2 + std::max(bounds.splits, bounds.part_rows), sizeof(std::uint32_t))) {
   fill(counters_.data(), std::byte{0}, counters_.size());
   for (Image& image : images_) {
     image.memory = PinnedBuffer(memory_.size());
@@ -50,7 +52,8 @@ void DeviceSchedule::write(const Schedule& schedule, cudaStream_t stream) {
   };
   check(items_at_ + bytes(schedule.items) <= splits_at_ &&
             splits_at_ + bytes(schedule.splits) <= shared_tokens_at_ &&
-            shared_tokens_at_ + bytes(schedule.shared_tokens) <= memory_.size(),
+            shared_tokens_at_ + bytes(schedule.shared_tokens) <= block_begin_at_ &&
+            block_begin_at_ + bytes(schedule.block_begin) <= memory_.size(),
         "a schedule of ", schedule.items.size(), " items passes the plan's bounds");
 
   Image& image = images_[next_image_];
@@ -72,9 +75,11 @@ void DeviceSchedule::write(const Schedule& schedule, cudaStream_t stream) {
   place(items_at_, schedule.items);
   place(splits_at_, schedule.splits);
   place(shared_tokens_at_, schedule.shared_tokens);
+  place(block_begin_at_, schedule.block_begin);
   copy(0, items_at_ + bytes(schedule.items));
   copy(splits_at_, bytes(schedule.splits));
   copy(shared_tokens_at_, bytes(schedule.shared_tokens));
+  copy(block_begin_at_, bytes(schedule.block_begin));
   check_call(cudaEventRecord(image.copied, stream), "recording an event");
 }
 

@@ -25,6 +25,7 @@ class DeviceSchedule {
   const WorkItem* items() const { return at<const WorkItem>(items_at_); }
   const Split* splits() const { return at<const Split>(splits_at_); }
   const SharedToken* shared_tokens() const { return at<const SharedToken>(shared_tokens_at_); }
+  const std::int32_t* block_begin() const { return at<const std::int32_t>(block_begin_at_); }
   const ScheduleCounts* counts() const { return at<const ScheduleCounts>(0); }
 
   // Counters, which kernels leave at 0.
@@ -47,6 +48,7 @@ class DeviceSchedule {
   std::int64_t items_at_;
   std::int64_t splits_at_;
   std::int64_t shared_tokens_at_;
+  std::int64_t block_begin_at_;
   DeviceBuffer memory_;
   DeviceBuffer counters_;
   std::array<Image, 4> images_;

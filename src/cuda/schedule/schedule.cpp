@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <limits>
 
-#include "attention/mask.h"
 #include "attention/rows.h"
 #include "cuda/schedule/item_costs.h"
+#include "cuda/schedule/seen_slots.h"
 #include "cuda/schedule/shared_prefixes.h"
 
 namespace headwise::cuda {
@@ -114,19 +114,11 @@ class Scheduler {
     keys_ += request.kv_len - (prefix != nullptr ? prefix->keys : 0);
   }
 
-  /// Leaves out keys that no row of the item sees.
   void narrow(WorkItem& item) const {
     item.slot_end = item.kv_len;
     if (!rules_.narrows_slots) return;
-    const int group = shape_.group_size();
-    const PositionRange rows{item.q_start + item.row / group,
-                             item.q_start + (item.row + item.rows - 1) / group};
-    const PositionRange seen = Mask(shape_).seen_from(rows);
-    const int tile = costs_.is_narrow(item.rows) ? rules_.narrow_keys : rules_.wide_keys;
-    item.slot_end =
-        static_cast<std::int32_t>(std::clamp<std::int64_t>(seen.last + 1, 0, item.slot_end));
-    item.slot_begin = static_cast<std::int32_t>(
-        std::clamp<std::int64_t>(seen.first, 0, item.slot_end) / tile * tile);
+    narrow_to_seen(shape_, costs_.is_narrow(item.rows) ? rules_.narrow_keys : rules_.wide_keys,
+                   item);
   }
 
   /// What a part may cost.

@@ -31,6 +31,7 @@ struct Schedule {
   std::vector<WorkItem> items;
   std::vector<Split> splits;
   std::vector<SharedToken> shared_tokens;  ///< of each prefix, one behind the other
+  std::vector<std::int32_t> block_begin;   ///< shares: each block's first item, and their end
   std::int64_t part_rows = 0;
 };
 
@@ -46,6 +47,8 @@ struct ScheduleBounds {
   std::int64_t items = 0;
   std::int64_t splits = 0;
   std::int64_t shared_tokens = 0;
+  std::int64_t blocks = 0;     ///< that have shares
+  std::int64_t part_rows = 0;  ///< shares: counted each by itself
 };
 ScheduleBounds schedule_bounds(const AttentionShape& shape, std::int64_t requests,
                                std::int64_t tokens, const CuttingRules& rules);

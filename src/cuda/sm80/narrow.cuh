@@ -4,9 +4,9 @@
 
 #include "cuda/paging/key_pipeline.cuh"
 #include "cuda/sm80/item_queue.cuh"
-#include "cuda/sm80/item_view.cuh"
-#include "cuda/sm80/queries.cuh"
-#include "cuda/sm80/results.cuh"
+#include "cuda/step/item_view.cuh"
+#include "cuda/step/queries.cuh"
+#include "cuda/step/results.cuh"
 #include "cuda/sm80/shared_layout.cuh"
 #include "cuda/tile/accumulators.cuh"
 #include "cuda/tile/products.cuh"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cuda/sm80/results.cuh"
+#include "cuda/step/results.cuh"
 #include "cuda/step_args.h"
 
 namespace headwise::cuda::sm80 {

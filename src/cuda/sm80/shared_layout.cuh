@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "cuda/ptx/shared.cuh"
-#include "cuda/sm80/item_view.cuh"
+#include "cuda/step/item_view.cuh"
 #include "cuda/sm80/tile_config.h"
 #include "cuda/tile/shared_tile.cuh"
 

@@ -6,8 +6,8 @@
 #include "cuda/append/append_kv.h"
 #include "cuda/problem_checks.h"
 #include "cuda/sm80/kernel_row.h"
-#include "cuda/sm80/kv_tensors.h"
 #include "cuda/sm80/sm80_plan.h"
+#include "cuda/step/kv_tensors.h"
 
 namespace headwise::cuda {
 namespace {
@@ -85,7 +85,7 @@ class Sm80Backend final : public Backend {
 
   std::unique_ptr<KvBinding> make_binding(const AttentionShape& shape, const KvView& kv,
                                           KvLayout layout) const override {
-    return std::make_unique<sm80::KvTensors>(name(), shape, layout, kv);
+    return std::make_unique<KvTensors>(name(), shape, layout, kv);
   }
 
   void append(const AttentionShape& shape, const StepBatch& step,

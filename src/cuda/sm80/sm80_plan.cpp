@@ -1,20 +1,17 @@
 #include "cuda/sm80/sm80_plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "core/check.h"
 #include "cuda/runtime/check.h"
 #include "cuda/schedule/device_schedule.h"
-#include "cuda/sm80/kv_tensors.h"
+#include "cuda/step/kv_tensors.h"
+#include "cuda/step/step_arguments.h"
 
 namespace headwise::cuda::sm80 {
 namespace {
-
-constexpr double kLog2E = 1.4426950408889634;
 
 /// Blocks that a device runs at the same time.
 int resident_blocks(const KernelFunctions& functions, int device, const std::string& name) {
@@ -56,11 +53,6 @@ std::int64_t aside_bytes(const KernelRow& row, const CuttingRules& rules) {
          std::int64_t{sizeof(float)};
 }
 
-std::int32_t clamped(std::int64_t window) {
-  return static_cast<std::int32_t>(
-      std::min<std::int64_t>(window, std::numeric_limits<std::int32_t>::max()));
-}
-
 class Sm80Plan final : public Plan {
  public:
   Sm80Plan(std::string_view backend, const Problem& problem, const Support& support,
@@ -79,24 +71,7 @@ class Sm80Plan final : public Plan {
   }
 
   void run(const RunArgs& args) override {
-    StepArgs step = step_args_;
-    if (args.q != nullptr) step.q = static_cast<const std::uint16_t*>(args.q);
-    if (args.out != nullptr) step.out = args.out;
-    if (args.lse != nullptr) step.lse = args.lse;
-    step.q_pairs = pairs_q_ && reinterpret_cast<std::uintptr_t>(step.q) % 4 == 0;
-    step.q_chunks = chunks_q_ && reinterpret_cast<std::uintptr_t>(step.q) % 16 == 0;
-    step.out_pairs =
-        pairs_out_ &&
-        reinterpret_cast<std::uintptr_t>(step.out) % (step.out_type == OutType::f32 ? 8 : 4) == 0;
-    const auto& kv = static_cast<const KvTensors&>(*args.kv);
-    step.k = kv.k();
-    step.v = kv.v();
-    step.kv_chunks = kv.chunks();
-    if (shape().kv_type == DType::f8e4m3) {
-      step.k_scale = args.k_scale;
-      step.v_scale = shape().v_is_k_prefix ? args.k_scale : args.v_scale;
-    }
-    step.sinks = shape().sinks ? args.sinks : nullptr;
+    StepArgs step = arguments_.of_run(shape(), args, static_cast<const KvTensors&>(*args.kv));
     step.part_stats = static_cast<float2*>(args.workspace);
     step.part_sums = static_cast<float*>(args.workspace) + 2 * rules_.most_part_rows;
     step.set_aside =
@@ -115,70 +90,7 @@ class Sm80Plan final : public Plan {
     make_schedule(shape(), step, rules, laid_out_);
     check_call(cudaSetDevice(device_), row());
     schedule_.write(laid_out_, stream_);
-    step_args_ = args_of(step);
-  }
-
-  StepArgs args_of(const StepBatch& step) {
-    StepArgs args;
-    set_logits(args);
-    args.q = static_cast<const std::uint16_t*>(step.q.data);
-    args.out = step.out.data;
-    args.lse = static_cast<float*>(step.lse.data);
-    args.q_strides = strides_of(step.q);
-    args.out_strides = strides_of(step.out);
-    if (step.lse) args.lse_strides = strides_of(step.lse);
-    pairs_q_ = args.q_strides.token % 2 == 0 && args.q_strides.head % 2 == 0;
-    chunks_q_ = args.q_strides.token % 8 == 0 && args.q_strides.head % 8 == 0 &&
-                shape().head_dim_qk % 8 == 0 && args.q_sign == 0;
-    pairs_out_ = args.out_strides.token % 2 == 0 && args.out_strides.head % 2 == 0;
-    args.out_type = step.out.dtype == DType::f32    ? OutType::f32
-                    : step.out.dtype == DType::bf16 ? OutType::bf16
-                                                    : OutType::f16;
-    args.q_is_f16 = shape().q_type == DType::f16;
-    set_keys(step, args);
-    set_schedule(step, args);
-    return args;
-  }
-
-  static RowStrides strides_of(const TensorView& view) {
-    return {view.sizes[0] > 1 ? view.strides[0] : 0, view.sizes[1] > 1 ? view.strides[1] : 0};
-  }
-
-  static void set_keys(const StepBatch& step, StepArgs& args) {
-    if (step.layout == KvLayout::packed) return;
-    const BlockTables& tables = step.tables;
-    args.pages = tables.pages;
-    args.positions = tables.positions;
-    args.table_request = step.requests() > 1 ? tables.request_stride : 0;
-    args.table_head = tables.heads > 1 ? tables.head_stride : 0;
-    args.page_size = Divider(static_cast<std::uint32_t>(tables.page_size));
-  }
-
-  void set_schedule(const StepBatch& step, StepArgs& args) const {
-    args.items = schedule_.items();
-    args.splits = schedule_.splits();
-    args.shared_tokens = schedule_.shared_tokens();
-    args.counts = schedule_.counts();
-    args.next_item = schedule_.next_item();
-    args.blocks_done = schedule_.blocks_done();
-    args.parts_done = schedule_.parts_done();
-    args.q_lens = step.device_lengths.q_lens;
-    args.kv_lens = step.device_lengths.kv_lens;
-    args.q_start = step.device_lengths.q_start;
-  }
-
-  void set_logits(StepArgs& args) const {
-    // A scale of 0 would make NaN of masked logits; so small a one makes 0 of all others.
-    const double scale = shape().logit_scale();
-    args.scale_log2 = static_cast<float>(std::max(std::fabs(scale) * kLog2E, 1e-37));
-    args.q_sign = scale < 0.0 ? 0x80008000U : 0U;
-    args.softcap = static_cast<float>(shape().softcap * kLog2E);
-    args.window_left = clamped(shape().window_left);
-    args.window_right = clamped(shape().window_right);
-    args.group = Divider(static_cast<std::uint32_t>(shape().group_size()));
-    args.dim_qk = shape().head_dim_qk;
-    args.dim_v = shape().head_dim_v;
-    args.scale_per_head = shape().fp8_scale == ScaleGranularity::kv_head;
+    arguments_ = StepArguments(shape(), step, schedule_);
   }
 
   KernelFunctions functions_;
@@ -189,10 +101,7 @@ class Sm80Plan final : public Plan {
   DeviceSchedule schedule_;
   std::int64_t part_bytes_;
   Schedule laid_out_;
-  StepArgs step_args_;
-  bool pairs_q_ = false;
-  bool chunks_q_ = false;
-  bool pairs_out_ = false;
+  StepArguments arguments_;
 };
 
 }  // namespace

@@ -26,6 +26,7 @@ struct TileConfig {
   static constexpr int kKRow = kDimQk * kElement;  ///< bytes
   static constexpr int kVRow = kDimV * kElement;
   static constexpr int kQRow = kDimQk * 2;
+  static constexpr bool kQueriesInBoxes = false;  ///< in shared memory (queries.cuh)
 
   // O takes kRowTiles * 16 * kDimV / 32 registers.
   static constexpr int kRowTiles = kDimV > 128 ? 1 : 2;  ///< m16 tiles a warp

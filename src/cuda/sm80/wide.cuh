@@ -4,7 +4,7 @@
 
 #include "cuda/paging/tile_pipeline.cuh"
 #include "cuda/sm80/item_queue.cuh"
-#include "cuda/sm80/queries.cuh"
+#include "cuda/step/queries.cuh"
 #include "cuda/sm80/set_aside.cuh"
 #include "cuda/sm80/shared_layout.cuh"
 #include "cuda/sm80/wide_products.cuh"

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "cuda/sm80/item_view.cuh"
-#include "cuda/sm80/results.cuh"
+#include "cuda/step/item_view.cuh"
+#include "cuda/step/results.cuh"
 #include "cuda/sm80/shared_layout.cuh"
 #include "cuda/tile/accumulators.cuh"
 #include "cuda/tile/products.cuh"

@@ -3,15 +3,16 @@
 #include <cuda_bf16.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "cuda/ptx/cp_async.cuh"
 #include "cuda/ptx/math.cuh"
 #include "cuda/ptx/shared.cuh"
-#include "cuda/sm80/item_view.cuh"
-#include "cuda/sm80/tile_config.h"
+#include "cuda/step/item_view.cuh"
+#include "cuda/tile/box_tile.cuh"
 #include "cuda/tile/shared_tile.cuh"
 
-namespace headwise::cuda::sm80 {
+namespace headwise::cuda {
 
 /// Two numbers of q from element `at` on, zeros past the row's end.
 __device__ __forceinline__ std::uint32_t load_pair(const StepArgs& args, const std::uint16_t* row,
@@ -55,14 +56,20 @@ __device__ __forceinline__ std::int64_t offset_of_queries(const StepArgs& args,
          view.head_of(args, row) * args.q_strides.head;
 }
 
+/// Where q lies in shared memory.
+template <class Config, int kRows>
+using QueryTile =
+    std::conditional_t<Config::kQueriesInBoxes, BoxTile<kRows>, SharedTile<Config::kQRow>>;
+
 /// Starts copying an item's rows of q, dead rows as zeros. `table`: 8 * kRows bytes of shared
 /// memory for where they lie, if more than a few; synchronises the block then.
 template <class Config, int kRows>
 __device__ __forceinline__ void copy_queries(const StepArgs& args, const ItemView& view,
                                              std::uint32_t shared, std::uint32_t table) {
-  using Tile = SharedTile<Config::kQRow>;
-  constexpr int kLanes = Tile::kChunks % 16 == 0 ? 16 : 8;
-  constexpr bool kByTable = kRows > 4 * Config::kThreads / kLanes;
+  using Tile = QueryTile<Config, kRows>;
+  constexpr int kChunks = Config::kQRow / 16;
+  constexpr int kLanes = kChunks % 16 == 0 ? 16 : 8;
+  constexpr bool kByTable = !Config::kQueriesInBoxes && kRows > 4 * Config::kThreads / kLanes;
   const Tile tile{shared};
   const int chunk = threadIdx.x % kLanes;
   if constexpr (kByTable) {
@@ -75,7 +82,7 @@ __device__ __forceinline__ void copy_queries(const StepArgs& args, const ItemVie
     const std::int64_t offset =
         kByTable ? ptx::load_shared_64(table + row * 8) : offset_of_queries(args, view, row);
 #pragma unroll
-    for (int j = 0; j < Tile::kChunks / kLanes; ++j) {
+    for (int j = 0; j < kChunks / kLanes; ++j) {
       const int at = (chunk + j * kLanes) * 8;
       ptx::cp_async_16(tile.chunk(row, chunk + j * kLanes), args.q + offset + at,
                        static_cast<int>(offset >> 32), at >= args.dim_qk);
@@ -95,7 +102,7 @@ __device__ __noinline__ void load_queries(const StepArgs& args, const ItemView& 
   if (!Config::k8Bit && args.q_chunks)
     return copy_queries<Config, kRows>(args, view, shared, table);
   constexpr int kPairs = Config::kDimQk / 64;  // a lane
-  const SharedTile<Config::kQRow> tile{shared};
+  const QueryTile<Config, kRows> tile{shared};
   const int lane = threadIdx.x % 32;
   const float scale = logit_scale(args, view);
 #pragma unroll 2
@@ -133,4 +140,4 @@ __device__ __noinline__ void load_queries(const StepArgs& args, const ItemView& 
   }
 }
 
-}  // namespace headwise::cuda::sm80
+}  // namespace headwise::cuda

@@ -3,10 +3,10 @@
 #include <cstdint>
 
 #include "cuda/ptx/math.cuh"
-#include "cuda/sm80/item_view.cuh"
+#include "cuda/step/item_view.cuh"
 #include "cuda/step_args.h"
 
-namespace headwise::cuda::sm80 {
+namespace headwise::cuda {
 
 /// What sums over two sets of keys count in their merge.
 struct MergeWeights {
@@ -68,14 +68,9 @@ struct RowTarget {
   float factor;  ///< of its sums
 };
 
-/// Writes a row's statistics, if asked to: of a part, or the LSE.
-__device__ inline RowTarget finish_row(const StepArgs& args, const ItemView& view, int row,
-                                       float reference, float sum, bool writes) {
-  if (view.item.part_row >= 0) {
-    const std::int64_t at = view.item.part_row + row;
-    if (writes) args.part_stats[at] = make_float2(reference, sum);
-    return {reinterpret_cast<char*>(args.part_sums + at * args.dim_v), 1.0F};
-  }
+/// Where a row of an item goes that is no part. Writes its LSE, if asked to.
+__device__ inline RowTarget finish_whole_row(const StepArgs& args, const ItemView& view, int row,
+                                             float reference, float sum, bool writes) {
   const int head = view.head_of(args, row);
   const RowResult result = row_result(args, view, head, reference, sum);
   if (writes) store_lse(args, view, row, result.lse);
@@ -83,6 +78,15 @@ __device__ inline RowTarget finish_row(const StepArgs& args, const ItemView& vie
   const std::int64_t at = token * args.out_strides.token + head * args.out_strides.head;
   return {static_cast<char*>(args.out) + at * (args.out_type == OutType::f32 ? 4 : 2),
           result.factor};
+}
+
+/// Where a row goes. Writes its statistics, if asked to: of a part, or the LSE.
+__device__ inline RowTarget finish_row(const StepArgs& args, const ItemView& view, int row,
+                                       float reference, float sum, bool writes) {
+  if (view.item.part_row < 0) return finish_whole_row(args, view, row, reference, sum, writes);
+  const std::int64_t at = view.item.part_row + row;
+  if (writes) args.part_stats[at] = make_float2(reference, sum);
+  return {reinterpret_cast<char*>(args.part_sums + at * args.dim_v), 1.0F};
 }
 
 __device__ __forceinline__ void store_one(char* row, OutType type, int dim, float value) {
@@ -181,4 +185,4 @@ __device__ __forceinline__ void write_rows(const StepArgs& args, const ItemView&
   }
 }
 
-}  // namespace headwise::cuda::sm80
+}  // namespace headwise::cuda

@@ -3,10 +3,10 @@
 #include "cuda/step_args.h"
 #include "headwise/kv_binding.h"
 
-namespace headwise::cuda::sm80 {
+namespace headwise::cuda {
 
 /// A layer's K and V as kernels take them.
-class KvTensors final : public KvBinding {
+class KvTensors : public KvBinding {
  public:
   KvTensors(std::string_view backend, const AttentionShape& shape, KvLayout layout,
             const KvView& view);
@@ -21,4 +21,4 @@ class KvTensors final : public KvBinding {
   bool chunks_ = true;
 };
 
-}  // namespace headwise::cuda::sm80
+}  // namespace headwise::cuda

@@ -1,8 +1,8 @@
-#include "cuda/sm80/kv_tensors.h"
+#include "cuda/step/kv_tensors.h"
 
 #include <cstdint>
 
-namespace headwise::cuda::sm80 {
+namespace headwise::cuda {
 namespace {
 
 /// A stride of a dimension of length 1 is multiplied by 0 alone, and may be anything.
@@ -43,4 +43,4 @@ KvTensors::KvTensors(std::string_view backend, const AttentionShape& shape, KvLa
       chunks_(in_chunks(k_, shape.head_dim_qk * size_of(shape.kv_type)) &&
               in_chunks(v_, shape.head_dim_v * size_of(shape.kv_type))) {}
 
-}  // namespace headwise::cuda::sm80
+}  // namespace headwise::cuda

@@ -7,7 +7,7 @@
 #include "cuda/ptx/shared.cuh"
 #include "cuda/step_args.h"
 
-namespace headwise::cuda::sm80 {
+namespace headwise::cuda {
 
 /// Positions first ... last that a row sees.
 struct Seen {
@@ -173,4 +173,4 @@ struct Visible {
   }
 };
 
-}  // namespace headwise::cuda::sm80
+}  // namespace headwise::cuda

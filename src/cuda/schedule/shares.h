@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/schedule/schedule.h"
+#include "headwise/attention_shape.h"
+#include "headwise/plan.h"
+#include "headwise/step_batch.h"
+
+namespace headwise::cuda {
+
+/// How a kernel without a queue wants a step to be cut: every block has a share of its own.
+struct ShareRules {
+  int blocks = 1;  ///< that run at the same time
+  int rows = 8;    ///< of an item, at most
+  int keys = 64;   ///< a tile
+  // In quarters of a tile:
+  int item_cost = 1;          ///< beginning and ending an item, while the next one's keys come
+  int part_cost = 12;         ///< what a part costs beyond that: its results are merged
+  bool narrows_slots = true;  ///< as CuttingRules has it
+
+  /// Rows of partial results that a step has at most: of what a block begins with and ends with.
+  std::int64_t most_part_rows() const { return std::int64_t{2} * blocks * rows; }
+};
+
+/// Lays out a step whose q_start is filled in: its keys, request after request and KV head after KV
+/// head, as one run that is cut into shares which cost the same. Blocks behind the last share have
+/// none. `schedule` keeps its memory.
+void make_shares(const AttentionShape& shape, const StepBatch& step, const ShareRules& rules,
+                 Schedule& schedule);
+
+/// Of `rules.blocks` as many as any step within the capacity gives shares: those without one have
+/// to come and go before a launch is complete.
+int most_blocks(const AttentionShape& shape, const Capacity& capacity, const ShareRules& rules);
+
+ScheduleBounds share_bounds(const AttentionShape& shape, std::int64_t requests, std::int64_t tokens,
+                            const ShareRules& rules);
+
+}  // namespace headwise::cuda

@@ -1,0 +1,27 @@
+# Writes a translation unit for each kernel row and names it in `sm90_rows`. The kernels are of Hopper's own instructions
+# (sm_90a): whatever architectures the build is for, they are compiled for that one alone.
+set(sm90_rows "")
+
+function(sm90_row config format dim_qk dim_v rows)
+  set(file ${CMAKE_CURRENT_BINARY_DIR}/sm90/sm90_row_${format}_d${dim_qk}_${rows}.cu)
+  configure_file(${CMAKE_CURRENT_SOURCE_DIR}/sm90/row.cu.in ${file} @ONLY)
+  set(sm90_rows ${sm90_rows} ${file} PARENT_SCOPE)
+endfunction()
+
+foreach(rows 8 16 32)
+  foreach(format bf16 f16)
+    sm90_row(Tile ${format} 64 64 ${rows})
+    sm90_row(Tile ${format} 128 128 ${rows})
+    sm90_row(Tile ${format} 192 128 ${rows})
+    sm90_row(Tile ${format} 256 256 ${rows})
+  endforeach()
+  sm90_row(Tile f8 128 128 ${rows})
+  sm90_row(Tile f8 256 256 ${rows})
+endforeach()
+foreach(rows 64 128)
+  foreach(format bf16 f16)
+    sm90_row(Wide ${format} 64 64 ${rows})
+    sm90_row(Wide ${format} 128 128 ${rows})
+    sm90_row(Wide ${format} 192 128 ${rows})
+  endforeach()
+endforeach()

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+
+#include "cuda/sm90/kernel_row.h"
+#include "headwise/backend.h"
+
+namespace headwise::cuda::sm90 {
+
+/// `row` can do the problem. Its schedule lies at fixed addresses of the device, which update()
+/// rewrites on options.stream; one plan runs on one stream at a time.
+std::unique_ptr<Plan> make_sm90_plan(std::string_view backend, const Problem& problem,
+                                     const Support& support, const KernelRow& row);
+
+}  // namespace headwise::cuda::sm90

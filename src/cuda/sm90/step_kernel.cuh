@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/ptx/launch_overlap.cuh"
+#include "cuda/sm90/finish_item.cuh"
+#include "cuda/sm90/finish_wide_item.cuh"
+#include "cuda/sm90/kernel_row.h"
+#include "cuda/sm90/key_producer.cuh"
+#include "cuda/sm90/row_tile.cuh"
+#include "cuda/sm90/shared_layout.cuh"
+#include "cuda/sm90/tile_config.h"
+#include "cuda/sm90/wide_config.h"
+#include "cuda/sm90/wide_tile.cuh"
+#include "cuda/step/queries.cuh"
+
+namespace headwise::cuda::sm90 {
+
+/// Rows of an item in warps of eight (row_tile.cuh).
+template <class Config>
+__device__ __forceinline__ void take_item(const StepArgs& args, const SharedLayout<Config>& shared,
+                                          HandedItem& item, RingPlace<Config::kStages>& stage) {
+  RowTile<Config> tile(args, item, shared);
+  const std::int32_t end = item.view.range.slot_end;
+  for (std::int32_t slot = item.view.range.slot_begin; slot < end; slot += Config::kKeys) {
+    tile.take(shared, stage, slot);
+    stage.advance();
+  }
+  finish_item(args, tile, item, shared);
+}
+
+/// Rows of an item in warpgroups (wide_tile.cuh).
+template <class Config>
+requires(Config::kRows >= 64) __device__ __forceinline__
+    void take_item(const StepArgs& args, const SharedLayout<Config>& shared, HandedItem& item,
+                   RingPlace<Config::kStages>& stage) {
+  WideTile<Config> tile(args, item, shared);
+  tile.take_all(shared, stage);
+  finish_wide_item(args, tile, item, shared);
+}
+
+/// What the warps do that take keys.
+template <class Config>
+__device__ __forceinline__ void take_items(const StepArgs& args, const SharedLayout<Config>& shared,
+                                           int items) {
+  ptx::wait_for_launches_before();
+  if (args.v_scale != nullptr) ptx::prefetch(args.v_scale);
+  const bool first_lane = threadIdx.x % 32 == 0;
+  RingPlace<2> place;
+  RingPlace<Config::kStages> stage;
+  for (int i = 0; i < items; ++i) {
+    ptx::mbarrier_wait(shared.item_full(place.index), place.parity);
+    HandedItem& item = shared.item(place.index);
+    load_queries<Config, Config::kRows>(args, item.view, shared.queries(), shared.row_scales(), 0);
+    ptx::cp_async_wait_all();
+    ptx::fence_before_copies();  // wgmma reads q as copies do
+    sync_warps<Config>();
+    take_item(args, shared, item, stage);
+    sync_warps<Config>();
+    if (first_lane) ptx::mbarrier_arrive(shared.item_empty(place.index));
+    place.advance();
+  }
+}
+
+/// The items of a block's share, one after the other.
+template <class Config>
+__global__ void __launch_bounds__(Config::kBlockThreads, 1)
+    attend_shares(const __grid_constant__ KeyMaps maps, const __grid_constant__ StepArgs args) {
+  extern __shared__ __align__(1024) char memory[];
+  const SharedLayout<Config> shared{memory};
+  const int first = args.block_begin[blockIdx.x];
+  const int end = args.block_begin[blockIdx.x + 1];
+  // A launch is not complete before the ones before it, so one block waits for them in any case.
+  if (first == end && blockIdx.x > 0) return;
+  if (threadIdx.x == 0) {
+    ptx::let_next_launch_begin();
+    shared.init_barriers();
+  }
+  __syncthreads();
+  if (threadIdx.x >= Config::kThreads) {
+    if constexpr (Config::kRegisters > 0) ptx::give_registers<Config::kProducerRegisters>();
+    if (threadIdx.x < Config::kThreads + 32)
+      KeyProducer<Config>(maps, args, shared).run(first, end);
+  } else {
+    if constexpr (Config::kRegisters > 0) ptx::take_registers<Config::kRegisters>();
+    take_items(args, shared, end - first);
+  }
+}
+
+template <class Config>
+cudaError_t launch(const KeyMaps& maps, const StepArgs& args, int blocks, cudaStream_t stream) {
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  const cudaLaunchConfig_t config{.gridDim = dim3(static_cast<unsigned>(blocks)),
+                                  .blockDim = dim3(Config::kBlockThreads),
+                                  .dynamicSmemBytes = Config::kSharedBytes,
+                                  .stream = stream,
+                                  .attrs = &overlap,
+                                  .numAttrs = 1};
+  return cudaLaunchKernelEx(&config, attend_shares<Config>, maps, args);
+}
+
+template <class Config>
+cudaError_t prepare(int* blocks_per_multiprocessor) {
+  const cudaError_t status = cudaFuncSetAttribute(
+      attend_shares<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
+  if (status != cudaSuccess) return status;
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks_per_multiprocessor,
+                                                       attend_shares<Config>, Config::kBlockThreads,
+                                                       Config::kSharedBytes);
+}
+
+template <class Config>
+KernelFunctions functions_of() {
+  return {&prepare<Config>, &launch<Config>};
+}
+
+}  // namespace headwise::cuda::sm90
