@@ -28,10 +28,10 @@ struct Problem {
   int page_size = 16;         ///< tokens; paged only
   bool picked_pages = false;  ///< tables carry positions
   bool tables_per_kv_head = false;
-  bool partial_out = false;  ///< out is f32 though shape.out_type() is not
+  bool partial_out = false;      ///< out is f32 though shape.out_type() is not
   bool shared_prefixes = false;  ///< the step says which requests share their first keys
-  Device device{};           ///< where the tensors are
-  Capacity extent;           ///< the largest step
+  Device device{};               ///< where the tensors are
+  Capacity extent;               ///< the largest step
   PlanOptions options;
 };
 

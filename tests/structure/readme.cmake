@@ -19,7 +19,7 @@ readme_example(cache ${PROJECT_SOURCE_DIR}/docs/kv-cache.md)
 add_executable(support_table support_table.cpp)
 target_link_libraries(support_table PRIVATE headwise headwise_options)
 if(HEADWISE_CUDA_ROWS)  # the table is of all rows
-  set(left_out cuda-sm80)
+  set(left_out cuda-sm80 cuda-sm90)
 endif()
 add_test(NAME support_table COMMAND support_table ${readme} ${left_out})
 add_test(NAME support_table_check_works COMMAND support_table ${here}/planted_support_table.md)

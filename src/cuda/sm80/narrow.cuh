@@ -4,10 +4,10 @@
 
 #include "cuda/paging/key_pipeline.cuh"
 #include "cuda/sm80/item_queue.cuh"
+#include "cuda/sm80/shared_layout.cuh"
 #include "cuda/step/item_view.cuh"
 #include "cuda/step/queries.cuh"
 #include "cuda/step/results.cuh"
-#include "cuda/sm80/shared_layout.cuh"
 #include "cuda/tile/accumulators.cuh"
 #include "cuda/tile/products.cuh"
 #include "cuda/tile/value_unit.cuh"

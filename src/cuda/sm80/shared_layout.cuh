@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "cuda/ptx/shared.cuh"
-#include "cuda/step/item_view.cuh"
 #include "cuda/sm80/tile_config.h"
+#include "cuda/step/item_view.cuh"
 #include "cuda/tile/shared_tile.cuh"
 
 namespace headwise::cuda::sm80 {

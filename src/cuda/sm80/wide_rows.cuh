@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
+#include "cuda/sm80/shared_layout.cuh"
 #include "cuda/step/item_view.cuh"
 #include "cuda/step/results.cuh"
-#include "cuda/sm80/shared_layout.cuh"
 #include "cuda/tile/accumulators.cuh"
 #include "cuda/tile/products.cuh"
 #include "cuda/tile/value_unit.cuh"

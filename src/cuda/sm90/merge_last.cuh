@@ -70,7 +70,7 @@ template <int kDimV, int kRows>
 __device__ __noinline__ void merge_rows(const StepArgs& args, const HandedItem& item, int first,
                                         unsigned rows) {
   using Merged = MergedParts<kDimV>;
-  constexpr int kBatch = 2;  // parts at a time
+  constexpr int kBatch = 24 / kRows;  // parts at a time
   const Parts parts{item.split};
   const int lane = threadIdx.x % 32;
   const auto row_of = [&](int r) { return first + ((rows >> r & 1U) != 0 ? r : __ffs(rows) - 1); };
