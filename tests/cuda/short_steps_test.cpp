@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,9 @@ Recipe random_recipe(Rng& rng) {
     recipe.q_start.push_back(recipe.kv_lens.back() - q_len +
                              static_cast<std::int32_t>(rng.below(5) == 0 ? rng.below(20) : 0));
   }
+  // Positions may come near 2^31, where sums of them leave 32 bits.
+  const std::int32_t far = rng.below(3) > 0 ? 0 : std::numeric_limits<std::int32_t>::max() - 40000;
+  for (std::int32_t& start : recipe.q_start) start += far;
   if (rng.below(2) == 0) recipe.q_start.clear();
   if (rng.below(5) == 0) recipe.layout = KvLayout::packed;
   recipe.page_size = rng.pick(std::vector<int>{8, 16, 16, 24, 64, 64, 128, 80});
@@ -60,7 +64,7 @@ Recipe random_recipe(Rng& rng) {
     for (std::size_t r = 0; r < recipe.q_lens.size(); ++r)
       for (int head = 0; head < recipe.table_heads; ++head) {
         std::vector<std::int32_t> positions;
-        std::int32_t at = 0;
+        std::int32_t at = far;
         for (int page = 0; page < recipe.pages_of(r); ++page, at += recipe.page_size)
           positions.push_back(at += static_cast<std::int32_t>(rng.below(3)) * recipe.page_size);
         recipe.page_pos.push_back(positions);

@@ -89,8 +89,8 @@ class KeyProducer {
     const std::uint32_t entry = args_.page_size.divide(slot);
     const std::int32_t inside = slot - static_cast<std::int32_t>(entry * args_.page_size.divisor);
     const std::int64_t at = range.table_row + entry;
-    const std::int32_t position =
-        args_.positions == nullptr ? slot : __ldcg(args_.positions + at) + inside;
+    const std::int64_t position =  // the box's end may lie beyond 2^31
+        args_.positions == nullptr ? slot : std::int64_t{__ldcg(args_.positions + at)} + inside;
     if (position > range.last_seen || position + (tokens - 1) < range.first_seen) return {};
     if (args_.pages == nullptr) return {0, static_cast<std::int32_t>(range.kv_start) + slot};
     return {__ldcg(args_.pages + at), inside};
