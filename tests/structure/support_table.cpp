@@ -124,8 +124,11 @@ std::string support_table(const std::vector<std::string>& left_out) {
   std::string table = head + "\n" + rule + "\n";
   for (const Feature& feature : kFeatures) {
     table += "| " + feature.name + " |";
-    for (const Backend* backend : backends)
-      table += " " + answer(*backend, feature, machine) + " |";
+    for (const Backend* backend : backends) {
+      table += ' ';
+      table += answer(*backend, feature, machine);
+      table += " |";
+    }
     table += "\n";
   }
   return table;
