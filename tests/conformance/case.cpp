@@ -193,7 +193,8 @@ void Case::fill_keys(Rng& rng) {
       for (std::int32_t slot = 0; slot < recipe_.kv_lens[r]; ++slot) {
         if (!recipe_.seen_by_request(r, recipe_.position_of(r, head, slot))) continue;
         const Place place = place_of(r, head, slot);
-        fill_slot(place.block, head, place.inside, rng);
+        const double spread = 1.0 + recipe_.key_growth * slot / recipe_.kv_lens[r];
+        fill_slot(place.block, head, place.inside, spread, rng);
       }
 }
 
@@ -204,7 +205,7 @@ double Case::value_mean() const {
   return recipe_.shape.kv_heads * recipe_.shape.head_dim_v < kFew ? 3.0 : 0.0;
 }
 
-void Case::fill_slot(std::int64_t block, int head, std::int64_t inside, Rng& rng) {
+void Case::fill_slot(std::int64_t block, int head, std::int64_t inside, double spread, Rng& rng) {
   const auto& shape = recipe_.shape;
   const auto at =
       static_cast<std::size_t>((block * shape.kv_heads + head) * recipe_.page_size + inside);
@@ -212,7 +213,7 @@ void Case::fill_slot(std::int64_t block, int head, std::int64_t inside, Rng& rng
   filled_[at] = true;
   const Place place{block, inside};
   const std::int64_t key = offset_in(k_, place, head);
-  k_.store_random(key, shape.head_dim_qk, rng, 1.0, shape.v_is_k_prefix ? value_mean() : 0.0);
+  k_.store_random(key, shape.head_dim_qk, rng, spread, shape.v_is_k_prefix ? value_mean() : 0.0);
   if (recipe_.v_beside_k)
     k_.store_random(key + shape.head_dim_qk, shape.head_dim_v, rng, 1.0, value_mean());
   if (v_) v_.store_random(offset_in(v_, place, head), shape.head_dim_v, rng, 1.0, value_mean());

@@ -55,7 +55,7 @@ class Case {
   void make_scales(Rng& rng);
   void fill_keys(Rng& rng);
   double value_mean() const;
-  void fill_slot(std::int64_t block, int head, std::int64_t inside, Rng& rng);
+  void fill_slot(std::int64_t block, int head, std::int64_t inside, double spread, Rng& rng);
   bool page_is_seen(std::size_t request, int head, int page) const;
   std::int32_t* table_row(std::size_t request, int head);
   const std::int32_t* table_row(std::size_t request, int head) const;

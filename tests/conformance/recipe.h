@@ -40,6 +40,7 @@ struct Recipe {
   float sink_low = -2.0F;
   float sink_high = 4.0F;
   double q_spread = 1.0;     ///< standard deviation of q's elements
+  double key_growth = 0.0;   ///< K's is 1 at first and this much more at the request's end
   double value_scale = 1.0;  ///< i8: how large values' scales are, beside ordinary ones
 
   PlanOptions options{.threads = 1, .capacity = {}};  ///< more threads only slow small cases down

@@ -124,6 +124,19 @@ TEST(CudaSchedule, UnevenBatchesEndTogether) {
   }
 }
 
+// Row tiles of a causal append cost nearly the same: none may be left for a wave of its own.
+TEST(CudaSchedule, FewWideItemsFillWaves) {
+  CuttingRules rules = kRules;
+  rules.blocks = 132;
+  rules.most_part_rows = 264 * 192;
+  for (const auto& [rows, new_tokens] : {std::pair{128, 64}, {128, 256}, {192, 512}}) {
+    rules.wide_rows = rows;
+    rules.narrow_rows = 64;
+    const Step step({new_tokens}, {32'768 + new_tokens});
+    EXPECT_LE(imbalance(schedule_of(shape_of(32, 8), step, rules), rules.blocks), 1.1);
+  }
+}
+
 TEST(CudaSchedule, FixedSplitsAreCutAtTheirMultiplesAlone) {
   CuttingRules rules = kRules;
   rules.narrow_rows = 0;

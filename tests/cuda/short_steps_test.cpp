@@ -1,9 +1,11 @@
-// Decodes and appends of the shapes that serving has: the whole suite's cases are so varied that
-// few of them are ones that a kernel for these alone computes.
+// Decodes, appends and prefill of the shapes that serving has: the whole suite's cases are so varied
+// that few of them are ones that a kernel for these alone computes.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <string>
 #include <vector>
@@ -15,7 +17,6 @@
 namespace headwise::conformance {
 namespace {
 
-constexpr int kCases = 60;  // of a seed
 
 AttentionShape random_shape(Rng& rng) {
   struct Dims {
@@ -82,16 +83,33 @@ Recipe random_recipe(Rng& rng) {
   return recipe;
 }
 
-class ShortSteps : public ::testing::TestWithParam<int> {};
+/// New tokens that fill several tiles, of few requests: the reference takes its time.
+Recipe long_recipe(Rng& rng) {
+  Recipe recipe = random_recipe(rng);
+  recipe.shape.kv_heads = 1 + static_cast<int>(rng.below(2));
+  recipe.shape.q_heads = recipe.shape.kv_heads * rng.pick(std::vector<int>{1, 1, 2, 3, 4, 8});
+  recipe.q_lens.resize(std::min<std::size_t>(recipe.q_lens.size(), 3));
+  recipe.kv_lens.clear();
+  recipe.q_start.clear();
+  recipe.page_pos.clear();
+  recipe.table_heads = 1;
+  for (std::int32_t& q_len : recipe.q_lens) {
+    q_len = static_cast<std::int32_t>(rng.below(5) == 0 ? rng.below(3) : rng.below(420));
+    recipe.kv_lens.push_back(q_len +
+                             static_cast<std::int32_t>(rng.below(3) == 0 ? rng.below(900) : 0));
+  }
+  return recipe;
+}
 
-TEST_P(ShortSteps, MeetTheBounds) {
+/// Whether the backends for GPUs compute `cases` of a seed's recipes within the bounds.
+void judge(int seed, int cases, Recipe (*draw)(Rng&)) {
   std::vector<const Backend*> backends;
   for (const Backend* backend : chosen_backends())
     if (backend->device_type() == DeviceType::cuda) backends.push_back(backend);
   std::vector<int> computed(backends.size());
-  for (int i = 0; i < kCases; ++i) {
-    Rng rng(static_cast<std::uint64_t>(GetParam()), static_cast<std::uint64_t>(i));
-    const Case c(random_recipe(rng));
+  for (int i = 0; i < cases; ++i) {
+    Rng rng(static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(i));
+    const Case c(draw(rng));
     SCOPED_TRACE("case " + std::to_string(i) + ": " + to_string(c.recipe()));
     const Outputs exact = reference_answer(c);
     for (std::size_t b = 0; b < backends.size(); ++b) {
@@ -104,10 +122,31 @@ TEST_P(ShortSteps, MeetTheBounds) {
     }
   }
   for (std::size_t b = 0; b < backends.size(); ++b)
-    std::printf("%s: %d of %d\n", backends[b]->name().data(), computed[b], kCases);
+    std::printf("%s: %d of %d\n", backends[b]->name().data(), computed[b], cases);
+}
+
+class ShortSteps : public ::testing::TestWithParam<int> {};
+class LongSteps : public ::testing::TestWithParam<int> {};
+class GrowingLogits : public ::testing::TestWithParam<int> {};
+
+TEST_P(ShortSteps, MeetTheBounds) { judge(GetParam(), 60, random_recipe); }
+
+TEST_P(LongSteps, MeetTheBounds) { judge(GetParam(), 20, long_recipe); }
+
+// Logits that pass a row's first ones by hundreds, most of them late: a kernel that counts on what it
+// saw first has to find that out, also in parts of a split and in some rows alone.
+TEST_P(GrowingLogits, MeetTheBounds) {
+  judge(GetParam(), 12, [](Rng& rng) {
+    Recipe recipe = rng.below(3) == 0 ? random_recipe(rng) : long_recipe(rng);
+    recipe.q_spread = 4.0;
+    recipe.key_growth = rng.pick(std::vector<double>{4.0, 30.0, 30.0, 100.0});
+    return recipe;
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ShortSteps, ::testing::Range(0, 16));
+INSTANTIATE_TEST_SUITE_P(Seeds, LongSteps, ::testing::Range(0, 16));
+INSTANTIATE_TEST_SUITE_P(Seeds, GrowingLogits, ::testing::Range(0, 8));
 
 }  // namespace
 }  // namespace headwise::conformance

@@ -16,13 +16,15 @@ namespace headwise::cuda::ptx {
 __device__ __forceinline__ std::uint64_t box_descriptor(std::uint32_t shared, int next_box) {
   constexpr std::uint64_t kEightRows = 1024;
   constexpr std::uint64_t kSwizzle128 = 1;
-  return ((shared & 0x3ffffU) >> 4) | static_cast<std::uint64_t>(next_box >> 4) << 16 |
-         (kEightRows >> 4) << 32 | kSwizzle128 << 62;
+  const std::uint32_t low =
+      ((shared & 0x3ffffU) >> 4) | static_cast<std::uint32_t>(next_box >> 4) << 16;
+  return (kEightRows >> 4) << 32 | kSwizzle128 << 62 | low;
 }
 
-/// `bytes` further on.
+/// `bytes` further on. Only the low half changes, so that the other one stays a constant.
 __device__ __forceinline__ std::uint64_t advance(std::uint64_t descriptor, int bytes) {
-  return descriptor + static_cast<std::uint64_t>(bytes >> 4);
+  const std::uint32_t low = static_cast<std::uint32_t>(descriptor) + (bytes >> 4);
+  return descriptor >> 32 << 32 | low;
 }
 
 /// A and B in shared memory, both with products along their rows. Without `adds`, D = A B.
@@ -274,6 +276,15 @@ __device__ __forceinline__ void wgmma_wait(float (&d)[32][4]) {
                  "+f"(d[31][1]), "+f"(d[31][2]), "+f"(d[31][3])
                : "n"(kGroups)
                : "memory");
+}
+
+/// What is in D's registers is computed before what is volatile and comes behind this: a wait, above
+/// all.
+template <int kTiles>
+__device__ __forceinline__ void computed(float (&d)[kTiles][4]) {
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n)
+    asm volatile("" : "+f"(d[n][0]), "+f"(d[n][1]), "+f"(d[n][2]), "+f"(d[n][3]));
 }
 
 /// Leaves a warpgroup's threads `kRegisters` each, fewer or more than before.

@@ -90,6 +90,7 @@ class Scheduler {
     total_ += cost;
     longest_ = std::max(longest_, cost);
     even_ = even_ && cost == pieces_.front().cost;
+    all_wide_ = all_wide_ && !costs_.is_narrow(item.rows);
   }
 
   void cut_request(const WorkItem& request) {
@@ -125,20 +126,35 @@ class Scheduler {
   std::int64_t grain() const {
     const std::int64_t target = std::max<std::int64_t>(1, total_ / rules_.blocks);
     const auto count = static_cast<std::int64_t>(pieces_.size());
-    if (!even_ || count == 0) return std::max(target / 3, kItemOverhead * 2);
-    // All alike: as many equal parts as fill whole waves of blocks best.
-    std::int64_t best_parts = 1;
-    std::int64_t best_time = 0;
-    const std::int64_t most = std::max<std::int64_t>(1, 4 * rules_.blocks / count);
+    if (count == 0) return target;
+    if (even_) return grain_of_waves(4);
+    return std::max(target / 3, kItemOverhead * 2);
+  }
+
+  /// Of items that cost about the same: as many parts as fill whole waves of blocks best, up to
+  /// `waves` of them.
+  std::int64_t grain_of_waves(std::int64_t waves) const {
+    std::int64_t best = longest_;
+    std::int64_t best_time = kNoLimit;
+    const auto count = static_cast<std::int64_t>(pieces_.size());
+    const std::int64_t most = std::max<std::int64_t>(1, waves * rules_.blocks / count);
     for (std::int64_t parts = 1; parts <= most; ++parts) {
-      const std::int64_t waves = (count * parts + rules_.blocks - 1) / rules_.blocks;
-      const std::int64_t work = longest_ - kItemOverhead;
-      const std::int64_t time = waves * ((work + parts - 1) / parts + kItemOverhead);
-      if (parts > 1 && time >= best_time) continue;
-      best_parts = parts;
+      const std::int64_t limit = (longest_ - kItemOverhead + parts - 1) / parts + kItemOverhead;
+      std::int64_t all = 0;
+      std::int64_t longest = 0;
+      for (const Piece& piece : pieces_) {
+        const std::int64_t work = piece.cost - kItemOverhead;
+        const std::int64_t here = std::max<std::int64_t>(
+            1, (work + limit - kItemOverhead - 1) / std::max<std::int64_t>(1, limit - kItemOverhead));
+        all += here;
+        longest = std::max(longest, (work + here - 1) / here + kItemOverhead);
+      }
+      const std::int64_t time = (all + rules_.blocks - 1) / rules_.blocks * longest;
+      if (time >= best_time) continue;
+      best = limit;
       best_time = time;
     }
-    return (longest_ - kItemOverhead + best_parts - 1) / best_parts + kItemOverhead;
+    return best;
   }
 
   /// What parts of narrow and of wide items may cost.
@@ -150,8 +166,10 @@ class Scheduler {
   void cut_keys() {
     const std::int64_t narrow = grain();
     const std::int64_t target = std::max<std::int64_t>(1, total_ / rules_.blocks);
-    // A wide part's results are many bytes: only what would end after all others is cut.
-    const Limits limits{narrow, even_ ? narrow : target};
+    // A wide part's results are many bytes: of many items only what would end after all others is
+    // cut.
+    const bool few = pieces_.size() < 2 * static_cast<std::size_t>(rules_.blocks) && all_wide_;
+    const Limits limits{narrow, even_ ? narrow : few ? grain_of_waves(2) : target};
     const std::size_t whole = pieces_.size();
     for (SharedPrefix& prefix : shared_.prefixes) cut_prefix_keys(prefix, limits);
     for (std::size_t i = 0; i < whole; ++i) {
@@ -302,6 +320,7 @@ class Scheduler {
   std::int64_t reserved_rows_ = 0;  // of partial results: one part of each prefix and what follows
   std::int64_t more_parts_ = 0;
   bool even_ = true;  // all items cost the same
+  bool all_wide_ = true;
 };
 
 }  // namespace

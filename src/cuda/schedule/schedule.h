@@ -16,6 +16,7 @@ struct CuttingRules {
   int narrow_keys = 64;             ///< a tile
   int wide_rows = 128;              ///< of an item, at most
   int wide_keys = 64;               ///< a tile
+  int wide_tile_cost = 28;          ///< item_costs.h
   int most_wide_parts = 192;        ///< of wide_rows rows; of fewer rows as many more
   std::int64_t most_part_rows = 0;  ///< rows of partial results
   /// Whether keys outside the rows' windows can be left out beforehand: slots are positions, and

@@ -2,12 +2,29 @@
 
 #include <cstdint>
 
-#include "cuda/sm90/merge_last.cuh"
+#include "cuda/sm90/group_tiles.cuh"
+#include "cuda/sm90/merge_together.cuh"
 #include "cuda/sm90/shared_layout.cuh"
 #include "cuda/sm90/wide_tile.cuh"
 #include "cuda/step/results.cuh"
+#include "cuda/tile/box_tile.cuh"
 
 namespace headwise::cuda::sm90 {
+
+/// Whether a row of the warp left the range of its reference, which nobody has looked for in every
+/// tile.
+template <class Config>
+__device__ __forceinline__ bool left_range(const HandedItem& item, const WideTile<Config>& tile) {
+  constexpr float kMostSum = 4294967296.0F;  // 2^kHeadroomBits
+  bool here = false;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const bool fits =
+        tile.reference_[r] > -INFINITY ? tile.sum_[r] <= kMostSum : tile.sum_[r] == 0.0F;
+    here = here || (tile.row(r) < item.view.item.rows && !fits);
+  }
+  return !looks_always<Config>(item) && __any_sync(~0U, here);
+}
 
 /// Adds the second warpgroup's sums of the same rows to the first one's.
 template <class Config>
@@ -39,6 +56,7 @@ __device__ __forceinline__ void join_groups(WideTile<Config>& tile,
       own[2 * r + 1] = weights.merged(own[2 * r + 1], other.y);
     }
   }
+  sync_warps<Config>();  // before the next item's results come
 }
 
 /// The lane's columns of its r-th row.
@@ -55,42 +73,84 @@ __device__ __forceinline__ void write_part_of_row(const StepArgs& args, const It
       to[n * 4] = make_float2(tile.out_[0][n][2 * r], tile.out_[0][n][2 * r + 1]);
 }
 
+/// The warp's rows by way of their queries' place in shared memory, where rows of out are whole
+/// chunks of 16 bytes: a lane stores chunks, not pairs.
 template <class Config>
-__device__ __forceinline__ void write_whole_row(const StepArgs& args, const ItemView& view,
-                                                const WideTile<Config>& tile, int r) {
-  const int t = tile.lane() % 4;
-  const RowTarget target =
-      finish_whole_row(args, view, tile.row(r), tile.reference_[r], tile.sum_[r], t == 0);
+__device__ __forceinline__ void write_chunks(const WideTile<Config>& tile, std::uint32_t queries,
+                                             const RowTarget (&targets)[2], bool bf16, int rows) {
+  const BoxTile<Config::kRows> staged{queries};
+  const int lane = tile.lane();
 #pragma unroll
-  for (int n = 0; n < WideTile<Config>::kDimTiles; ++n)
-    store_pair(args, false, target.to, n * 8 + t * 2, tile.out_[0][n][2 * r] * target.factor,
-               tile.out_[0][n][2 * r + 1] * target.factor);
+  for (int r = 0; r < 2; ++r)
+#pragma unroll
+    for (int n = 0; n < WideTile<Config>::kDimTiles; ++n) {
+      const float first = tile.out_[0][n][2 * r] * targets[r].factor;
+      const float second = tile.out_[0][n][2 * r + 1] * targets[r].factor;
+      ptx::store_shared_32(staged.chunk(tile.row(r), n) + lane % 4 * 4,
+                           bf16 ? ptx::pack_bf16(first, second) : ptx::pack_f16(first, second));
+    }
+  __syncwarp();
+  const int first_row = tile.warp_row();
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {  // four rows at a time, eight lanes each
+    const int row = i * 4 + lane / 8;
+    const auto to = reinterpret_cast<long long>(targets[i / 2].to);
+    auto* target = reinterpret_cast<int4*>(__shfl_sync(~0U, to, row % 8 * 4));
+    if (first_row + row >= rows) continue;
+#pragma unroll
+    for (int box = 0; box < Config::kVBoxes; ++box)
+      target[box * 8 + lane % 8] =
+          ptx::load_shared_128(staged.chunk(first_row + row, box * 8 + lane % 8));
+  }
 }
 
-/// Writes an item's rows.
+/// Writes the warp's rows, no part of a split.
+template <class Config>
+__device__ __forceinline__ void write_whole_rows(const StepArgs& args, const ItemView& view,
+                                                 const WideTile<Config>& tile,
+                                                 std::uint32_t queries) {
+  const int rows = view.item.rows;
+  const int t = tile.lane() % 4;
+  RowTarget targets[2] = {};
+#pragma unroll
+  for (int r = 0; r < 2; ++r)
+    if (tile.row(r) < rows)
+      targets[r] =
+          finish_whole_row(args, view, tile.row(r), tile.reference_[r], tile.sum_[r], t == 0);
+  if (args.out_chunks && args.dim_v == Config::kDimV)
+    return write_chunks(tile, queries, targets, args.out_type == OutType::bf16, rows);
+#pragma unroll
+  for (int r = 0; r < 2; ++r)
+#pragma unroll
+    for (int n = 0; tile.row(r) < rows && n < WideTile<Config>::kDimTiles; ++n)
+      store_pair(args, false, targets[r].to, n * 8 + t * 2,
+                 tile.out_[0][n][2 * r] * targets[r].factor,
+                 tile.out_[0][n][2 * r + 1] * targets[r].factor);
+}
+
+/// Writes a warp's rows of an item, or says that they left their range.
 template <class Config>
 __device__ __forceinline__ void finish_wide_item(const StepArgs& args, WideTile<Config>& tile,
-                                                 HandedItem& item,
+                                                 HandedItem& item, std::uint32_t queries,
                                                  const SharedLayout<Config>& shared) {
-  if constexpr (Config::kSharesRows) join_groups(tile, shared);
-  const bool part = item.view.item.part_row >= 0;
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    if ((Config::kSharesRows && threadIdx.x >= 128) || tile.row(r) >= item.view.item.rows) continue;
-    if (part)
-      write_part_of_row(args, item.view, tile, r);
-    else
-      write_whole_row(args, item.view, tile, r);
+  if constexpr (Config::kSharesRows) {
+    join_groups(tile, shared);
+    if (threadIdx.x >= 128) return;
   }
-  if (!part) return;
-  sync_warps<Config>();
-  constexpr int kEach = Config::kRows / Config::kWarps;  // rows that a warp merges
-  constexpr int kAtOnce = 4;
-  const int first = static_cast<int>(threadIdx.x) / 32 * kEach;
-  const unsigned rows = count_rows(args, item, first, min(item.view.item.rows - first, kEach));
-  for (int i = 0; i < kEach; i += kAtOnce)
-    if ((rows >> i & 0xfU) != 0)
-      merge_rows<Config::kDimV, kAtOnce>(args, item, first + i, rows >> i);
+  const unsigned own = 1U << threadIdx.x / 32;
+  const int first = tile.warp_row();
+  const int rows = min(item.view.item.rows - first, 16);
+  if (rows <= 0 || (item.warps & own) == 0) return;
+  if (left_range(item, tile)) {
+    if (tile.lane() == 0) atomicOr(&item.failed, own);
+  } else if (item.view.item.part_row < 0) {
+    write_whole_rows(args, item.view, tile, queries);
+  } else {
+#pragma unroll
+    for (int r = 0; r < 2; ++r)
+      if (tile.row(r) < item.view.item.rows) write_part_of_row(args, item.view, tile, r);
+    merge_together<Config::kDimV>(args, item, first, rows);
+  }
 }
 
 }  // namespace headwise::cuda::sm90

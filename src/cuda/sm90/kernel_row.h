@@ -24,8 +24,8 @@ struct KernelFunctions {
 template <class Config>
 KernelFunctions functions_of();
 
-/// Rows of this many query rows an item take requests of more by several items.
-inline constexpr int kMostRows = 128;
+/// Items of more rows than this are wide: requests of more rows than a kernel's take several.
+inline constexpr int kMostNarrowRows = 32;
 
 /// A line of the table of kernels.
 struct KernelRow {

@@ -24,14 +24,15 @@ class KeyProducer {
                                          const SharedLayout<Config>& shared)
       : maps_(maps), args_(args), shared_(shared), lane_(threadIdx.x % 32) {}
 
+  /// Items first ... end - 1, one after the other.
   __device__ __forceinline__ void run(int first, int end) {
-    RingPlace<2> place;
+    RingPlace<kItemPlaces> place;
     for (int i = first; i < end; ++i) {
-      ptx::mbarrier_wait(shared_.item_empty(place.index), place.parity ^ 1);
-      HandedItem& item = shared_.item(place.index);
+      ptx::mbarrier_wait(shared_.item_empty(place.index()), place.parity() ^ 1);
+      HandedItem& item = shared_.item(place.index());
       if (lane_ == 0) {
-        hand_over(args_.items[i], item);
-        ptx::mbarrier_arrive(shared_.item_full(place.index));
+        set_item(args_.items[i], item);
+        ptx::mbarrier_arrive(shared_.item_full(place.index()));
       }
       __syncwarp();
       bring_keys(item.view);
@@ -39,8 +40,7 @@ class KeyProducer {
     }
   }
 
- private:
-  __device__ __forceinline__ void hand_over(const WorkItem& work, HandedItem& item) const {
+  __device__ __forceinline__ void set_item(const WorkItem& work, HandedItem& item) const {
     if (work.split >= 0) item.split = args_.splits[work.split];
     item.view.template set<Config>(args_, work);
     item.visible.set(args_, item.view, 0, item.view.item.rows - 1);
@@ -70,11 +70,13 @@ class KeyProducer {
     }
   }
 
+  /// Waits for the launches before this one, once.
   __device__ __forceinline__ void wait_for_new() {
     if (!waited_) ptx::wait_for_launches_before();
     waited_ = true;
   }
 
+ private:
   /// Where a box lies.
   struct Box {
     std::int32_t page = -1;  ///< negative: no row sees any of its keys
@@ -99,16 +101,16 @@ class KeyProducer {
   /// The tile's boxes: those of the lanes whose keys `key` are in it.
   __device__ __forceinline__ void bring_boxes(const KeyRange& range, const Box& box,
                                               int key) const {
-    const int stage = stage_.index;
+    const int stage = stage_.index();
     const bool copies = box.page >= 0 && key >= 0 && key < Config::kKeys;
     const int bytes = __popc(__ballot_sync(~0U, copies)) * maps_.box_tokens * 128;
-    ptx::mbarrier_wait(shared_.keys_empty(stage), stage_.parity ^ 1);
+    ptx::mbarrier_wait(shared_.keys_empty(stage), stage_.parity() ^ 1);
     const std::uint32_t keys_full = shared_.keys_full(stage);
     if (lane_ == 0) ptx::mbarrier_expect(keys_full, bytes * Config::kKBoxes);
     __syncwarp();
     if (copies)
       copy_boxes<Config::kKBoxes>(shared_.keys(stage) + key * 128, &maps_.k, keys_full, range, box);
-    ptx::mbarrier_wait(shared_.values_empty(stage), stage_.parity ^ 1);
+    ptx::mbarrier_wait(shared_.values_empty(stage), stage_.parity() ^ 1);
     const std::uint32_t values_full = shared_.values_full(stage);
     if (lane_ == 0) ptx::mbarrier_expect(values_full, bytes * Config::kVBoxes);
     __syncwarp();
@@ -128,9 +130,9 @@ class KeyProducer {
   }
 
   __device__ __forceinline__ void bring_elements(const KeyRange& range, std::int32_t slot) const {
-    const int stage = stage_.index;
-    ptx::mbarrier_wait(shared_.keys_empty(stage), stage_.parity ^ 1);
-    ptx::mbarrier_wait(shared_.values_empty(stage), stage_.parity ^ 1);
+    const int stage = stage_.index();
+    ptx::mbarrier_wait(shared_.keys_empty(stage), stage_.parity() ^ 1);
+    ptx::mbarrier_wait(shared_.values_empty(stage), stage_.parity() ^ 1);
     copy_elements<Config>(args_, range, slot, shared_.keys(stage));
     if (lane_ != 0) return;
     ptx::mbarrier_arrive(shared_.keys_full(stage));

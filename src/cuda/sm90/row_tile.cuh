@@ -46,19 +46,19 @@ class RowTile {
   /// The tile from `slot` on, which is in `place` or on its way there.
   __device__ __forceinline__ void take(const SharedLayout<Config>& shared,
                                        const RingPlace<Config::kStages>& place, std::int32_t slot) {
-    ptx::mbarrier_wait(shared.keys_full(place.index), place.parity);
+    ptx::mbarrier_wait(shared.keys_full(place.index()), place.parity());
     __syncwarp();
-    multiply_keys(shared.keys(place.index));
-    release(shared.keys_empty(place.index));
+    multiply_keys(shared.keys(place.index()));
+    release(shared.keys_empty(place.index()));
     const bool all = Visible::at(visible_).all(slot, Config::kKeys);
     if (args_.softcap != 0.0F) cap();
     if (!all) mask(slot + key_);
     softmax();
-    ptx::mbarrier_wait(shared.values_full(place.index), place.parity);
+    ptx::mbarrier_wait(shared.values_full(place.index()), place.parity());
     __syncwarp();
-    if (!all) clear_dead(shared.values(place.index), slot + key_);
-    multiply_values(shared.values(place.index));
-    release(shared.values_empty(place.index));
+    if (!all) clear_dead(shared.values(place.index()), slot + key_);
+    multiply_values(shared.values(place.index()));
+    release(shared.values_empty(place.index()));
   }
 
   __device__ __forceinline__ int lane() const { return lane_; }

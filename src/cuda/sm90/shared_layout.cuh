@@ -9,12 +9,35 @@
 
 namespace headwise::cuda::sm90 {
 
+/// Of an item's tiles, those that matter to a warpgroup. Of the plain ones all of its rows see every
+/// key, and have seen some before.
+struct GroupTiles {
+  int first = 0;
+  int end = 0;
+  int plain_first = 0;
+  int plain_end = 0;
+};
+
 /// An item as the producer hands it over.
 struct HandedItem {
   ItemView view;
   Visible visible;  ///< to all of its rows
   Split split;      ///< that it is a part of, if it is one
+  // Of many rows (wide_tile.cuh):
+  GroupTiles tiles[3];       ///< of each group
+  int index = 0;             ///< in the schedule
+  std::uint32_t warps = 0;   ///< whose rows are wanted, by bits; 0: no item is left
+  std::uint32_t failed = 0;  ///< those of which some left the range of their references
+  bool careful = false;      ///< looks for each tile's largest logits
+  bool last = false;         ///< there is probably nothing left for the block to do
+
+  __device__ __forceinline__ int count_tiles(int keys) const {
+    return (view.range.slot_end - view.range.slot_begin + keys - 1) / keys;
+  }
 };
+
+/// Places for items that were handed over and are not done with.
+inline constexpr int kItemPlaces = 2;
 
 /// What a block's dynamic shared memory holds.
 template <class Config>
@@ -27,7 +50,9 @@ struct SharedLayout {
 
   __device__ std::uint32_t keys(int stage) const { return address + stage * Config::kStageBytes; }
   __device__ std::uint32_t values(int stage) const { return keys(stage) + Config::kKBytes; }
-  __device__ std::uint32_t queries() const { return address + Config::kQueries; }
+  __device__ std::uint32_t queries(int tile = 0) const {
+    return address + Config::kQueries + tile * Config::kRows * Config::kQRow;
+  }
   __device__ std::uint32_t row_scales() const {
     if constexpr (Config::k8Bit)
       return address + Config::kRowScales;
@@ -47,6 +72,8 @@ struct SharedLayout {
   __device__ std::uint32_t values_empty(int stage) const { return barrier(36 + stage); }
   __device__ std::uint32_t item_full(int place) const { return barrier(48 + place); }
   __device__ std::uint32_t item_empty(int place) const { return barrier(50 + place); }
+  __device__ std::uint32_t queries_full(int tile) const { return barrier(52 + tile); }
+  __device__ std::uint32_t queries_empty(int tile) const { return barrier(54 + tile); }
 
   /// By one thread.
   __device__ void init_barriers() const {
@@ -56,34 +83,53 @@ struct SharedLayout {
       ptx::mbarrier_init(keys_empty(i), Config::kTakers);
       ptx::mbarrier_init(values_empty(i), Config::kTakers);
     }
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < kItemPlaces; ++i) {
+      item(i).failed = 0;
       ptx::mbarrier_init(item_full(i), 1);
       ptx::mbarrier_init(item_empty(i), Config::kWarps);
+    }
+    if constexpr (Config::kQueriesInBoxes) {
+      for (int i = 0; i < Config::kQueryTiles; ++i) {
+        ptx::mbarrier_init(queries_full(i), Config::kLoaders);
+        ptx::mbarrier_init(queries_empty(i), Config::kWarps);
+      }
     }
     ptx::mbarrier_init_fence();
   }
 
  private:
-  static_assert(sizeof(HandedItem) % 8 == 0 && 2 * sizeof(HandedItem) <= 480 &&
+  static constexpr int kItemBytes = 640;
+  static_assert(sizeof(HandedItem) % 8 == 0 && kItemPlaces * sizeof(HandedItem) <= kItemBytes &&
                 Config::kStages <= 12 && Config::kViews % 16 == 0);
 
   __device__ std::uint32_t barrier(int index) const {
-    return address + Config::kViews + 480 + index * 8;
+    return address + Config::kViews + kItemBytes + index * 8;
   }
 };
 
-/// Places of a ring, with the parity of the round.
+/// The first lane's: a number that is the same in all lanes, and known to be.
+template <class T>
+__device__ __forceinline__ T uniform(T number) {
+  return __shfl_sync(~0U, number, 0);
+}
+
+/// Places of a ring, with the parity of the round: one register, and no division.
 template <int kPlaces>
-struct RingPlace {
-  int index = 0;
-  std::uint32_t parity = 0;
+class RingPlace {
+ public:
+  __device__ __forceinline__ int index() const { return packed_ >> 1; }
+  __device__ __forceinline__ std::uint32_t parity() const { return packed_ & 1; }
+
+  /// Tells the compiler that all lanes have the same.
+  __device__ __forceinline__ void make_uniform() { packed_ = uniform(packed_); }
 
   __device__ __forceinline__ void advance() {
-    if (++index == kPlaces) {
-      index = 0;
-      parity ^= 1;
-    }
+    packed_ += 2;
+    if (packed_ >= 2 * kPlaces) packed_ = (packed_ ^ 1) - 2 * kPlaces;
   }
+
+ private:
+  int packed_ = 0;
 };
 
 }  // namespace headwise::cuda::sm90

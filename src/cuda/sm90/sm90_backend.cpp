@@ -20,15 +20,11 @@ std::optional<KvFormat> format_of(DType q, DType kv) {
   return q == DType::bf16 ? KvFormat::bf16 : KvFormat::f16;
 }
 
-/// New tokens of a request times the query heads of a group.
-std::int64_t rows_of(const Problem& problem) {
-  return std::int64_t{problem.extent.q_len} * problem.shape.group_size();
-}
-
 /// The first row whose tiles hold the head dimensions and all query rows, or else the one with most
-/// rows an item, by index; -1: none.
+/// rows an item, if those are wide, by index; -1: none.
 int row_for(KvFormat format, const Problem& problem) {
   const auto rows = sm90::kernel_rows();
+  const std::int64_t wanted = sm90::rows_of_items(problem);
   int most = -1;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].format != format || problem.shape.head_dim_qk > rows[i].dim_qk ||
@@ -36,11 +32,11 @@ int row_for(KvFormat format, const Problem& problem) {
       continue;
     if (most >= 0 && rows[i].dim_qk > rows[static_cast<std::size_t>(most)].dim_qk) break;
     most = static_cast<int>(i);
-    if (rows_of(problem) <= rows[i].rows) break;
+    if (wanted <= rows[i].rows) break;
   }
   if (most < 0) return -1;
   const int held = rows[static_cast<std::size_t>(most)].rows;
-  return rows_of(problem) <= held || held == sm90::kMostRows ? most : -1;
+  return wanted <= held || held > sm90::kMostNarrowRows ? most : -1;
 }
 
 /// What no row does; empty: nothing.
@@ -48,10 +44,7 @@ std::string why_not(const Problem& problem) {
   const AttentionShape& shape = problem.shape;
   const std::int64_t element = size_of(shape.kv_type);
   if (problem.options.batch_invariant)
-    return "prefill runs on other kernels, whose bits differ (batch_invariant)";
-  if (rows_of(problem) > sm90::kMostRows && problem.phase != Phase::append &&
-      problem.phase != Phase::decode)
-    return concat(name_of(problem.phase), " is left to other kernels");
+    return "its kernels for few and for many rows differ in their bits (batch_invariant)";
   if (problem.shared_prefixes) return "it does not read shared prefixes once";
   if (shape.head_dim_qk * element % 16 != 0 || shape.head_dim_v * element % 16 != 0)
     return concat("rows of ", shape.head_dim_qk * element, " and ", shape.head_dim_v * element,
@@ -65,8 +58,7 @@ class Sm90Backend final : public Backend {
  public:
   std::string_view name() const override { return "cuda-sm90"; }
   DeviceType device_type() const override { return DeviceType::cuda; }
-
-  std::string_view drawback(const Machine&) const override { return "it has no prefill"; }
+  std::string_view drawback(const Machine&) const override { return {}; }  // it comes first
 
   std::vector<int> preferred_page_sizes(const AttentionShape&) const override { return {64, 16}; }
 
@@ -85,7 +77,7 @@ class Sm90Backend final : public Backend {
     if (const std::string why = why_not(problem); !why.empty()) return Support::no(why);
     const int index = row_for(*format, problem);
     if (index < 0)
-      return Support::no(concat("no kernel for ", rows_of(problem),
+      return Support::no(concat("no kernel for ", sm90::rows_of_items(problem),
                                 " rows a KV head of head dimensions ", shape.head_dim_qk, "/",
                                 shape.head_dim_v));
     const sm90::KernelRow& row = sm90::kernel_rows()[static_cast<std::size_t>(index)];

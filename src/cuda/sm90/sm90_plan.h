@@ -7,6 +7,9 @@
 
 namespace headwise::cuda::sm90 {
 
+/// Rows that an item should have room for.
+int rows_of_items(const Problem& problem);
+
 /// `row` can do the problem. Its schedule lies at fixed addresses of the device, which update()
 /// rewrites on options.stream; one plan runs on one stream at a time.
 std::unique_ptr<Plan> make_sm90_plan(std::string_view backend, const Problem& problem,

@@ -4,14 +4,13 @@
 
 #include "cuda/ptx/launch_overlap.cuh"
 #include "cuda/sm90/finish_item.cuh"
-#include "cuda/sm90/finish_wide_item.cuh"
 #include "cuda/sm90/kernel_row.h"
 #include "cuda/sm90/key_producer.cuh"
 #include "cuda/sm90/row_tile.cuh"
 #include "cuda/sm90/shared_layout.cuh"
 #include "cuda/sm90/tile_config.h"
 #include "cuda/sm90/wide_config.h"
-#include "cuda/sm90/wide_tile.cuh"
+#include "cuda/sm90/wide_kernel.cuh"
 #include "cuda/step/queries.cuh"
 
 namespace headwise::cuda::sm90 {
@@ -29,16 +28,6 @@ __device__ __forceinline__ void take_item(const StepArgs& args, const SharedLayo
   finish_item(args, tile, item, shared);
 }
 
-/// Rows of an item in warpgroups (wide_tile.cuh).
-template <class Config>
-requires(Config::kRows >= 64) __device__ __forceinline__
-    void take_item(const StepArgs& args, const SharedLayout<Config>& shared, HandedItem& item,
-                   RingPlace<Config::kStages>& stage) {
-  WideTile<Config> tile(args, item, shared);
-  tile.take_all(shared, stage);
-  finish_wide_item(args, tile, item, shared);
-}
-
 /// What the warps do that take keys.
 template <class Config>
 __device__ __forceinline__ void take_items(const StepArgs& args, const SharedLayout<Config>& shared,
@@ -46,18 +35,17 @@ __device__ __forceinline__ void take_items(const StepArgs& args, const SharedLay
   ptx::wait_for_launches_before();
   if (args.v_scale != nullptr) ptx::prefetch(args.v_scale);
   const bool first_lane = threadIdx.x % 32 == 0;
-  RingPlace<2> place;
+  RingPlace<kItemPlaces> place;
   RingPlace<Config::kStages> stage;
   for (int i = 0; i < items; ++i) {
-    ptx::mbarrier_wait(shared.item_full(place.index), place.parity);
-    HandedItem& item = shared.item(place.index);
+    ptx::mbarrier_wait(shared.item_full(place.index()), place.parity());
+    HandedItem& item = shared.item(place.index());
     load_queries<Config, Config::kRows>(args, item.view, shared.queries(), shared.row_scales(), 0);
     ptx::cp_async_wait_all();
-    ptx::fence_before_copies();  // wgmma reads q as copies do
     sync_warps<Config>();
     take_item(args, shared, item, stage);
     sync_warps<Config>();
-    if (first_lane) ptx::mbarrier_arrive(shared.item_empty(place.index));
+    if (first_lane) ptx::mbarrier_arrive(shared.item_empty(place.index()));
     place.advance();
   }
 }
@@ -78,13 +66,19 @@ __global__ void __launch_bounds__(Config::kBlockThreads, 1)
   }
   __syncthreads();
   if (threadIdx.x >= Config::kThreads) {
-    if constexpr (Config::kRegisters > 0) ptx::give_registers<Config::kProducerRegisters>();
-    if (threadIdx.x < Config::kThreads + 32)
-      KeyProducer<Config>(maps, args, shared).run(first, end);
+    KeyProducer<Config>(maps, args, shared).run(first, end);
   } else {
-    if constexpr (Config::kRegisters > 0) ptx::take_registers<Config::kRegisters>();
     take_items(args, shared, end - first);
   }
+}
+
+/// The kernel of a row.
+template <class Config>
+constexpr auto kernel_of() {
+  if constexpr (Config::kQueriesInBoxes)
+    return &attend_wide<Config>;
+  else
+    return &attend_shares<Config>;
 }
 
 template <class Config>
@@ -98,16 +92,16 @@ cudaError_t launch(const KeyMaps& maps, const StepArgs& args, int blocks, cudaSt
                                   .stream = stream,
                                   .attrs = &overlap,
                                   .numAttrs = 1};
-  return cudaLaunchKernelEx(&config, attend_shares<Config>, maps, args);
+  return cudaLaunchKernelEx(&config, kernel_of<Config>(), maps, args);
 }
 
 template <class Config>
 cudaError_t prepare(int* blocks_per_multiprocessor) {
   const cudaError_t status = cudaFuncSetAttribute(
-      attend_shares<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
+      kernel_of<Config>(), cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
   if (status != cudaSuccess) return status;
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks_per_multiprocessor,
-                                                       attend_shares<Config>, Config::kBlockThreads,
+                                                       kernel_of<Config>(), Config::kBlockThreads,
                                                        Config::kSharedBytes);
 }
 

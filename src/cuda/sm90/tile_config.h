@@ -28,7 +28,6 @@ struct TileConfig {
   static constexpr int kWarps = kKeyWarps * kRowWarps;
   static constexpr int kThreads = kWarps * 32;  ///< that take keys
   static constexpr int kBlockThreads = kThreads + 32;
-  static constexpr int kRegisters = 0;                 ///< as the compiler has it
   static constexpr int kTakers = kWarps;               ///< warps that take a tile
   static constexpr int kKeys = kKeyWarps * kWarpKeys;  ///< of a tile
 
@@ -56,7 +55,7 @@ struct TileConfig {
   static constexpr int kStats = kResults + kResultBytes;
   static constexpr int kRowScales = kStats + kStatsBytes;
   static constexpr int kViews = kRowScales + kRows * 4;
-  static constexpr int kSharedBytes = kViews + 896;
+  static constexpr int kSharedBytes = kViews + 1088;
 
   // As ItemView asks for them.
   static constexpr bool kInvariant = false;

@@ -6,8 +6,8 @@
 
 namespace headwise::cuda::sm90 {
 
-/// The tiles of one kernel row for many query rows, whose products are wgmma's. Two warpgroups take
-/// keys: of 64 rows each one every other tile, of 128 rows each one its half of the rows.
+/// The tiles of one kernel row for many query rows, whose products are wgmma's. A warpgroup takes 64
+/// rows: of up to 64 rows two groups take every other tile each, of more each has rows of its own.
 template <KvFormat kFormat_, int kDimQk_, int kDimV_, int kRows_>
 struct WideConfig {
   static constexpr KvFormat kFormat = kFormat_;
@@ -16,35 +16,44 @@ struct WideConfig {
   static constexpr int kDimQk = kDimQk_;
   static constexpr int kDimV = kDimV_;
   static constexpr int kRows = kRows_;
-  static constexpr int kElement = 2;                ///< bytes
-  static constexpr int kQRow = kDimQk * 2;          ///< bytes
-  static constexpr int kGroupRows = 64;             ///< of a warpgroup
-  static constexpr bool kSharesRows = kRows == 64;  ///< the warpgroups have the same rows
-  static constexpr int kKeys = 64;                  ///< of a tile
+  static constexpr int kElement = 2;        ///< bytes
+  static constexpr int kQRow = kDimQk * 2;  ///< bytes
   static constexpr bool kQueriesInBoxes = true;
 
-  static constexpr int kWarps = 8;
+  static constexpr int kGroupRows = 64;             ///< of a warpgroup
+  static constexpr bool kSharesRows = kRows == 64;  ///< the warpgroups have the same rows
+  static constexpr int kGroups = kSharesRows ? 2 : kRows / kGroupRows;
+  static constexpr int kWarps = 4 * kGroups;
   static constexpr int kThreads = kWarps * 32;          ///< that take keys
-  static constexpr int kBlockThreads = kThreads + 128;  ///< the producer has a warpgroup
-  static constexpr int kRegisters = 224;
-  static constexpr int kProducerRegisters = 56;
+  static constexpr int kLoaders = 96;                   ///< that bring queries
+  static constexpr int kBlockThreads = kThreads + 128;  ///< the producer's and theirs
+  static constexpr int kRegisters = kGroups == 3 ? 152 : 216;
+  static constexpr int kProducerRegisters = kGroups == 3 ? 56 : 72;
   static constexpr int kTakers = kSharesRows ? 4 : kWarps;  ///< warps that take a tile
+
+  /// Of a tile. Three groups hide what a tile costs beside its products, two need larger ones.
+  static constexpr int kKeys =
+      kRows == 128 && kDimQk <= 128 ? 128 : 64;
+  static constexpr int kQueryTiles = kDimQk <= 128 ? 2 : 1;  ///< that memory holds
 
   static constexpr int kKBoxes = kDimQk / 64;
   static constexpr int kVBoxes = kDimV / 64;
   static constexpr int kKBytes = kKeys * kKBoxes * 128;
   static constexpr int kStageBytes = kKeys * (kKBoxes + kVBoxes) * 128;
+  static constexpr int kQueryBytes = kRows * kQRow;  ///< a tile of queries
   // Sums of the second warpgroup on their way to the first: a row's dimensions, its statistics.
   static constexpr int kResultRow = kDimV + 8;  ///< floats
   static constexpr int kResultBytes = kSharesRows ? kRows * kResultRow * 4 : 0;
-  static constexpr int kMostBytes = 227 * 1024 - kRows * kQRow - kResultBytes - 1024;
+  static constexpr int kViewBytes = 1088;
+  static constexpr int kMostBytes =
+      227 * 1024 - kQueryTiles * kQueryBytes - kResultBytes - kViewBytes;
   static constexpr int kStages = std::min(kMostBytes / kStageBytes, 12);
   static_assert(kStages >= 2);
 
   static constexpr int kQueries = kStages * kStageBytes;  ///< where things lie in shared memory
-  static constexpr int kResults = kQueries + kRows * kQRow;
+  static constexpr int kResults = kQueries + kQueryTiles * kQueryBytes;
   static constexpr int kViews = kResults + kResultBytes;
-  static constexpr int kSharedBytes = kViews + 896;
+  static constexpr int kSharedBytes = kViews + kViewBytes;
 
   // As ItemView asks for them.
   static constexpr bool kInvariant = false;

@@ -76,6 +76,8 @@ StepArguments::StepArguments(const AttentionShape& shape, const StepBatch& step,
   chunks_q_ = args_.q_strides.token % 8 == 0 && args_.q_strides.head % 8 == 0 &&
               shape.head_dim_qk % 8 == 0 && args_.q_sign == 0;
   pairs_out_ = args_.out_strides.token % 2 == 0 && args_.out_strides.head % 2 == 0;
+  chunks_out_ = args_.out_strides.token % 8 == 0 && args_.out_strides.head % 8 == 0 &&
+                step.out.dtype != DType::f32;
   args_.out_type = step.out.dtype == DType::f32    ? OutType::f32
                    : step.out.dtype == DType::bf16 ? OutType::bf16
                                                    : OutType::f16;
@@ -93,6 +95,7 @@ StepArgs StepArguments::of_run(const AttentionShape& shape, const RunArgs& args,
   step.q_pairs = pairs_q_ && lies_at(step.q, 4);
   step.q_chunks = chunks_q_ && lies_at(step.q, 16);
   step.out_pairs = pairs_out_ && lies_at(step.out, step.out_type == OutType::f32 ? 8 : 4);
+  step.out_chunks = chunks_out_ && lies_at(step.out, 16);
   step.k = kv.k();
   step.v = kv.v();
   step.kv_chunks = kv.chunks();

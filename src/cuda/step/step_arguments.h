@@ -21,6 +21,7 @@ class StepArguments {
   bool pairs_q_ = false;
   bool chunks_q_ = false;
   bool pairs_out_ = false;
+  bool chunks_out_ = false;
 };
 
 }  // namespace headwise::cuda

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/sm90/shared_layout.cuh"
+#include "cuda/step/item_view.cuh"
+
+namespace headwise::cuda::sm90 {
+
+/// Whether largest logits are looked for in every tile (wide_tile.cuh): F16's range is too small to
+/// count on references.
+template <class Config>
+__device__ __forceinline__ bool looks_always(const HandedItem& item) {
+  return item.careful || Config::kFormat != KvFormat::bf16;
+}
+
+/// The tiles of a warpgroup's rows of an item.
+template <class Config>
+__device__ __forceinline__ GroupTiles tiles_of_group(const StepArgs& args, const HandedItem& item,
+                                                     int group) {
+  const ItemView& view = item.view;
+  const std::int32_t from = view.range.slot_begin;
+  const int all = (view.range.slot_end - from + Config::kKeys - 1) / Config::kKeys;
+  const auto up_to = [&](std::int32_t slot) {  // tiles that begin there or before
+    return slot < from ? 0 : static_cast<int>((std::int64_t{slot} - from) / Config::kKeys) + 1;
+  };
+  Visible visible;
+  const int row = Config::kSharesRows ? 0 : group * Config::kGroupRows;
+  visible.set(args, view, row, row + Config::kGroupRows - 1);
+  GroupTiles tiles;
+  if constexpr (Config::kSharesRows) {  // every other tile, seen or not: each is somebody's
+    tiles.end = all;
+    tiles.first = min(all, group);
+  } else {
+    tiles.end = min(all, up_to(visible.any_last));
+    if (visible.any_first > from)
+      tiles.first = min(tiles.end, (visible.any_first - from) / Config::kKeys);
+  }
+  if (looks_always<Config>(item) || args.softcap != 0.0F || visible.all_last < from) return tiles;
+  // All rows see the tile before the first plain one, too.
+  const int seen_from = visible.all_first <= from ? 0 : up_to(visible.all_first - 1);
+  tiles.plain_first = seen_from + 1 + (Config::kSharesRows ? 1 : 0);
+  tiles.plain_end = static_cast<int>(
+      (std::int64_t{min(visible.all_last, view.range.slot_end - 1)} - from + 1) / Config::kKeys);
+  return tiles;
+}
+
+}  // namespace headwise::cuda::sm90

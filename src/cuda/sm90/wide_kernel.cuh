@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/ptx/launch_overlap.cuh"
+#include "cuda/sm90/finish_wide_item.cuh"
+#include "cuda/sm90/query_loader.cuh"
+#include "cuda/sm90/shared_layout.cuh"
+#include "cuda/sm90/wide_config.h"
+#include "cuda/sm90/wide_producer.cuh"
+#include "cuda/sm90/wide_tile.cuh"
+
+namespace headwise::cuda::sm90 {
+
+/// What the warpgroups do that take keys: one item after the other, each group at its own pace.
+template <class Config>
+__device__ __forceinline__ void take_wide_items(const StepArgs& args,
+                                                const SharedLayout<Config>& shared) {
+  const int group = static_cast<int>(opaque(threadIdx.x)) / 128;
+  RingPlace<kItemPlaces> place;
+  RingPlace<Config::kQueryTiles> queries;
+  RingPlace<Config::kStages> stage;
+  for (;;) {
+    ptx::mbarrier_wait(shared.item_full(place.index()), place.parity());
+    HandedItem& item = shared.item(place.index());
+    if (item.warps == 0) break;
+    const bool wanted =
+        Config::kSharesRows || ((item.warps >> group * 4 & 0xfU) != 0 &&
+                                group * Config::kGroupRows < item.view.item.rows);
+    // Also where they are not needed: the loader has to have seen the item.
+    ptx::mbarrier_wait(shared.queries_full(queries.index()), queries.parity());
+    WideTile<Config> tile(args, shared, item, shared.queries(queries.index()));
+    tile.take_all(stage, wanted);
+    if (wanted) finish_wide_item(args, tile, item, shared.queries(queries.index()), shared);
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+      ptx::mbarrier_arrive(shared.queries_empty(queries.index()));
+      ptx::mbarrier_arrive(shared.item_empty(place.index()));
+    }
+    place.advance();
+    queries.advance();
+  }
+}
+
+/// Items of many query rows: a block's share, or what it takes from the queue.
+template <class Config>
+__global__ void __launch_bounds__(Config::kBlockThreads, 1)
+    attend_wide(const __grid_constant__ KeyMaps maps, const __grid_constant__ StepArgs args) {
+  extern __shared__ __align__(1024) char memory[];
+  const SharedLayout<Config> shared{memory};
+  if (threadIdx.x == 0) {
+    ptx::let_next_launch_begin();
+    shared.init_barriers();
+  }
+  __syncthreads();
+  if (threadIdx.x >= Config::kThreads) {
+    ptx::give_registers<Config::kProducerRegisters>();
+    if (threadIdx.x < Config::kThreads + 32)
+      WideProducer<Config>(maps, args, shared).run();
+    else
+      QueryLoader<Config>(args, shared).run();
+  } else {
+    ptx::take_registers<Config::kRegisters>();
+    take_wide_items(args, shared);
+  }
+}
+
+}  // namespace headwise::cuda::sm90
