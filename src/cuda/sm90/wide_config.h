@@ -6,8 +6,9 @@
 
 namespace headwise::cuda::sm90 {
 
-/// The tiles of one kernel row for many query rows, whose products are wgmma's. A warpgroup takes 64
-/// rows: of up to 64 rows two groups take every other tile each, of more each has rows of its own.
+/// The tiles of one kernel row for many query rows, whose products are wgmma's. A warpgroup takes
+/// 64 rows: of up to 64 rows two groups take every other tile each, of more each has rows of its
+/// own.
 template <KvFormat kFormat_, int kDimQk_, int kDimV_, int kRows_>
 struct WideConfig {
   static constexpr KvFormat kFormat = kFormat_;
@@ -29,11 +30,10 @@ struct WideConfig {
   static constexpr int kBlockThreads = kThreads + 128;  ///< the producer's and theirs
   static constexpr int kRegisters = kGroups == 3 ? 152 : 216;
   static constexpr int kProducerRegisters = kGroups == 3 ? 56 : 72;
-  static constexpr int kTakers = kSharesRows ? 4 : kWarps;  ///< warps that take a tile
+  static constexpr int kTakers = kWarps;  ///< warps that take a tile or pass it
 
   /// Of a tile. Three groups hide what a tile costs beside its products, two need larger ones.
-  static constexpr int kKeys =
-      kRows == 128 && kDimQk <= 128 ? 128 : 64;
+  static constexpr int kKeys = kRows == 128 && kDimQk <= 128 ? 128 : 64;
   static constexpr int kQueryTiles = kDimQk <= 128 ? 2 : 1;  ///< that memory holds
 
   static constexpr int kKBoxes = kDimQk / 64;

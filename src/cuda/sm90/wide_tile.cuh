@@ -127,14 +127,13 @@ class WideTile {
     pack_probabilities();
   }
 
-  /// A tile that others take, or nobody.
+  /// A tile that others take, or nobody. Its place is free when all have seen it: else a warp that
+  /// lags behind might find a later round's tile there.
   __device__ __forceinline__ void pass(const Stage& stage) const {
-    ptx::mbarrier_wait(shared_.keys_full(stage.index()), stage.parity());
-    ptx::mbarrier_wait(shared_.values_full(stage.index()), stage.parity());
-    if constexpr (!Config::kSharesRows) {
-      release(shared_.keys_empty(stage.index()));
-      release(shared_.values_empty(stage.index()));
-    }
+    await(shared_.keys_full(stage.index()), stage.parity());
+    release(shared_.keys_empty(stage.index()));
+    await(shared_.values_full(stage.index()), stage.parity());
+    release(shared_.values_empty(stage.index()));
   }
 
   static constexpr KvFormat kFormat = Config::kFormat;
@@ -352,7 +351,7 @@ class WideTile {
   const StepArgs& args_;
   const SharedLayout<Config>& shared_;
   const HandedItem& item_;
-  const std::uint32_t queries_;    // the group's first row
+  const std::uint32_t queries_;  // the group's first row
   const bool speaks_ = threadIdx.x % 32 == 0;
   bool grows_ = false;             // a reference rose by the last tile
   float factor_[2];                // what sums from before that count
