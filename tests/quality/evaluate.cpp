@@ -78,10 +78,11 @@ EngineOptions options_of(const Flags& flags, const std::string& maths, const Gol
 }
 
 std::vector<Verdict> judge(const std::string& which, JudgedModel& model, const Golden& golden,
-                           const Flags& flags) {
+                           const Flags& flags, DType kv_type) {
   if (which == "continuation") return check_continuations(model, golden, flags.longest);
   if (which == "perplexity")
-    return {check_perplexity(model, golden, read_text(flags.text), flags.context, flags.windows)};
+    return {check_perplexity(model, golden, read_text(flags.text), flags.context, flags.windows,
+                             size_of(kv_type) == 1)};
   const std::string rows = golden.name + ".logprobs.f32";
   return {
       check_distributions(model, golden, flags.whole ? model_folder() / "reference" / rows : "")};
@@ -100,7 +101,7 @@ int judge_model(const std::string& name, const Flags& flags) {
     const EngineOptions options = options_of(flags, maths, golden);
     const std::unique_ptr<JudgedModel> model = open_engine(file, options);
     for (const std::string& which : flags.checks) {
-      for (const Verdict& v : judge(which, *model, golden, flags)) {
+      for (const Verdict& v : judge(which, *model, golden, flags, options.kv_type)) {
         fmt::print("{:7}  {:4} maths, {:6} KV  {:32} {:6}  {}\n", name, maths,
                    name_of(options.kv_type), v.check, v.passed ? "passed" : "FAILED", v.figures);
         std::fflush(stdout);
