@@ -39,8 +39,8 @@ void add_options(CLI::App& app, Flags& flags) {
       ->required()
       ->check(CLI::IsMember({"continuation", "kl", "perplexity"}));
   app.add_option("--model", flags.models, "smollm2, gemma3; both if not given");
-  app.add_option("--maths", flags.maths, "f32, bf16; both if not given")
-      ->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_option("--maths", flags.maths, "f32, blocks, bf16; the first and the last if not given")
+      ->check(CLI::IsMember({"f32", "blocks", "bf16"}));
   app.add_option("--kv-type", flags.kv_type, "of K and V in the cache; f32 or bf16, as the maths");
   app.add_option("--chunk", flags.chunk, "tokens a step")->capture_default_str();
   app.add_option("--threads", flags.threads, "CPU threads; all if not given");
@@ -63,7 +63,9 @@ std::string read_text(const std::string& path) {
 
 EngineOptions options_of(const Flags& flags, const std::string& maths, const Golden& golden) {
   const bool bf16 = maths == "bf16";
-  EngineOptions options{.maths = bf16 ? Maths::bf16 : Maths::f32,
+  EngineOptions options{.maths = bf16                ? Maths::bf16
+                                 : maths == "blocks" ? Maths::blocks
+                                                     : Maths::f32,
                         .kv_type = bf16 ? DType::bf16 : DType::f32,
                         .chunk = flags.chunk,
                         .capacity = 0,
