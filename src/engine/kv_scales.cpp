@@ -29,15 +29,14 @@ KvCacheOptions plain_options(const ModelWeights& weights, const KvCache& cache,
 
 void find_kv_scales(ModelWeights& weights, KvCache& cache, const AttentionOptions& attention,
                     std::span<const TokenId> tokens) {
-  const auto count = static_cast<std::int32_t>(
-      std::min<std::int64_t>(std::ssize(tokens), attention.max_tokens));
+  const auto count =
+      static_cast<std::int32_t>(std::min<std::int64_t>(std::ssize(tokens), attention.max_tokens));
   AttentionOptions all_at_once = attention;
   all_at_once.max_tokens = all_at_once.max_context = count;
   KvCache plain(plain_options(weights, cache, count));
   Transformer transformer(weights, plain, all_at_once);
   std::vector<KvCalibration> calibrations;
-  for (const KvGroupOptions& group : cache.options().groups)
-    calibrations.emplace_back(group.group);
+  for (const KvGroupOptions& group : cache.options().groups) calibrations.emplace_back(group.group);
   transformer.observe(calibrations);
   transformer.forward(tokens.first(static_cast<std::size_t>(count)), plain.create());
   for (int group = 0; group < cache.groups(); ++group)
