@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ops/blocks/block_kernels.h"
 #ifdef __AVX512F__
 #include "ops/blocks/isa_codes_avx512.h"
 #else
@@ -238,6 +239,36 @@ struct BlocksQ6_K {
     }
   }
 };
+
+/// What Table has for a format: of<Blocks>(), or f32(), f16() and bf16().
+template <class Table>
+const BlockKernels& kernels_in(BlockFormat format) {
+  switch (format) {
+    case BlockFormat::f32:
+      return Table::f32();
+    case BlockFormat::f16:
+      return Table::f16();
+    case BlockFormat::bf16:
+      return Table::bf16();
+    case BlockFormat::q4_0:
+      return Table::template of<BlocksQ4_0>();
+    case BlockFormat::q4_1:
+      return Table::template of<BlocksQ4_1>();
+    case BlockFormat::q5_0:
+      return Table::template of<BlocksQ5_0>();
+    case BlockFormat::q5_1:
+      return Table::template of<BlocksQ5_1>();
+    case BlockFormat::q8_0:
+      return Table::template of<BlocksQ8_0>();
+    case BlockFormat::q4_k:
+      return Table::template of<BlocksQ4_K>();
+    case BlockFormat::q5_k:
+      return Table::template of<BlocksQ5_K>();
+    case BlockFormat::q6_k:
+      return Table::template of<BlocksQ6_K>();
+  }
+  __builtin_unreachable();
+}
 
 }  // namespace
 }  // namespace headwise

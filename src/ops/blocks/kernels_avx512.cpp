@@ -145,6 +145,16 @@ template <class Stored>
 constexpr BlockKernels kOfNumbers{{multiply_numbers<Stored, 1>, multiply_numbers<Stored, 2>,
                                    multiply_numbers<Stored, 3>, multiply_numbers<Stored, 4>}};
 
+struct Kernels {
+  static const BlockKernels& f32() { return kOfNumbers<StoredF32>; }
+  static const BlockKernels& f16() { return kOfNumbers<StoredF16>; }
+  static const BlockKernels& bf16() { return kOfNumbers<StoredBf16>; }
+  template <class Blocks>
+  static const BlockKernels& of() {
+    return kOfBlocks<Blocks>;
+  }
+};
+
 struct Step {
   float inverse;
   float step;
@@ -181,38 +191,10 @@ void to_fixed_point(const float* x, std::int64_t width, const FixedPointRow& row
   }
 }
 
-const BlockKernels& kernels_of(BlockFormat format) {
-  switch (format) {
-    case BlockFormat::f32:
-      return kOfNumbers<StoredF32>;
-    case BlockFormat::f16:
-      return kOfNumbers<StoredF16>;
-    case BlockFormat::bf16:
-      return kOfNumbers<StoredBf16>;
-    case BlockFormat::q4_0:
-      return kOfBlocks<BlocksQ4_0>;
-    case BlockFormat::q4_1:
-      return kOfBlocks<BlocksQ4_1>;
-    case BlockFormat::q5_0:
-      return kOfBlocks<BlocksQ5_0>;
-    case BlockFormat::q5_1:
-      return kOfBlocks<BlocksQ5_1>;
-    case BlockFormat::q8_0:
-      return kOfBlocks<BlocksQ8_0>;
-    case BlockFormat::q4_k:
-      return kOfBlocks<BlocksQ4_K>;
-    case BlockFormat::q5_k:
-      return kOfBlocks<BlocksQ5_K>;
-    case BlockFormat::q6_k:
-      return kOfBlocks<BlocksQ6_K>;
-  }
-  __builtin_unreachable();
-}
-
 }  // namespace
 
 const BlockIsa& block_isa_avx512() {
-  static constexpr BlockIsa isa{&to_fixed_point, &kernels_of};
+  static constexpr BlockIsa isa{&to_fixed_point, &kernels_in<Kernels>};
   return isa;
 }
 
