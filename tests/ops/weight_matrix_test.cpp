@@ -175,12 +175,16 @@ std::string case_name(const testing::TestParamInfo<Case>& tested) {
 
 INSTANTIATE_TEST_SUITE_P(Formats, WeightProducts, testing::ValuesIn(all_cases()), case_name);
 
+std::vector<const BlockIsa*> block_isas() {
+  std::vector<const BlockIsa*> all;
+  if (this_machine().cpu.avx2) all.push_back(&block_isa_avx2());
+  if (this_machine().cpu.avx512_bf16) all.push_back(&block_isa_avx512());
+  return all;
+}
+
 // The machine's fastest is tested above, too; here slower ones have their turn.
 TEST(BlockProducts, OfEveryInstructionSetEqualThoseInDouble) {
-  std::vector<const BlockIsa*> sets;
-  if (this_machine().cpu.avx2) sets.push_back(&block_isa_avx2());
-  if (this_machine().cpu.avx512_bf16) sets.push_back(&block_isa_avx512());
-  for (const BlockIsa* isa : sets)
+  for (const BlockIsa* isa : block_isas())
     for (const BlockFormat format : kFormats)
       for (const std::int64_t m : {1, 2, 3, 4, 5}) {
         SCOPED_TRACE(name(format));
@@ -193,6 +197,19 @@ TEST(BlockProducts, OfEveryInstructionSetEqualThoseInDouble) {
                       w.rows, rows_of(dense(y.data(), DType::f32, {m, 7}), "y"), Into::overwrite);
         expect_product(w, x, y, m, way_of(format, Maths::blocks, m));
       }
+}
+
+TEST(BlockProducts, OfWhatIsNoNumberAreNone) {
+  const StoredMatrix w = random_matrix(BlockFormat::q8_0, 4, 64, 1);
+  for (const BlockIsa* isa : block_isas())
+    for (const float number : {0.0F, 1e-42F, NAN, INFINITY, -INFINITY}) {
+      std::vector<float> x(64, 0.0F);
+      x[40] = number;
+      std::vector<float> y(4, 9.0F);
+      block_product(*isa, {x.data(), 1, 64, 64}, w.rows, {y.data(), 1, 4, 4}, Into::overwrite);
+      for (const float of_row : y)
+        EXPECT_TRUE(std::isfinite(number) ? of_row == 0.0F : std::isnan(of_row)) << number;
+    }
 }
 
 TEST(WeightMatrices, PartsOfSeveralFormatsLieBelowOneAnother) {
