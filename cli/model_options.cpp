@@ -59,7 +59,7 @@ void add_model_options(CLI::App& command, ModelFlags& flags) {
   command.add_option(
       "--kv-type", flags.kv_type,
       "K and V in the cache: f32, f16, bf16, f8 (scales by the first prompt, at most a "
-      "chunk of it) or i8; if not given, bf16, or f32 with --maths f32");
+      "chunk of it) or i8; if not given, bf16, or f32 with other --maths");
   command.add_option(
       "--maths", flags.maths,
       "matrix products: bf16 (few rows meet the weights as they are stored, in more), blocks (the "
