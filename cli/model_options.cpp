@@ -45,9 +45,9 @@ void add_sampling_options(CLI::App& command, SamplingOptions& sampling) {
 
 ModelOptions read_model_options(const ModelFlags& flags) {
   if (flags.maths.empty()) return {};
-  if (flags.maths == "f32") return {.maths = Maths::f32};
-  if (flags.maths == "bf16") return {.maths = Maths::bf16};
-  throw CLI::ValidationError("--maths", "is f32 or bf16, not " + flags.maths);
+  for (const Maths maths : {Maths::f32, Maths::blocks, Maths::bf16})
+    if (flags.maths == name_of(maths)) return {.maths = maths};
+  throw CLI::ValidationError("--maths", "is f32, blocks or bf16, not " + flags.maths);
 }
 
 void add_model_options(CLI::App& command, ModelFlags& flags) {
@@ -59,11 +59,11 @@ void add_model_options(CLI::App& command, ModelFlags& flags) {
   command.add_option(
       "--kv-type", flags.kv_type,
       "K and V in the cache: f32, f16, bf16, f8 (scales by the first prompt, at most a "
-      "chunk of it) or i8; if not given, bf16, or f32 with --maths f32");
+      "chunk of it) or i8; if not given, bf16, or f32 with other --maths");
   command.add_option(
       "--maths", flags.maths,
-      "matrix products and queries: bf16 (few rows meet the stored weights in more), "
-      "or f32, slower; if not given, what the machine is fast at");
+      "matrix products: bf16 (few rows meet the weights as they are stored, in more), blocks (the "
+      "same, but many rows in f32), f32 (all in f32); if not given, what the machine is fast at");
   command.add_option("--backend", flags.backend, "run attention by this backend");
   command.add_option("--threads", flags.threads, "CPU threads; all that there are if not given")
       ->check(CLI::Range(1, 4096));

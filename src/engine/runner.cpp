@@ -24,14 +24,12 @@ Tokenizer open_tokenizer(const ModelFile& file) {
                                           : read_vocabulary(file.folder()));
 }
 
-Maths default_maths() { return has_fast(Maths::bf16) ? Maths::bf16 : Maths::f32; }
-
 }  // namespace
 
 Runner::Runner(const std::filesystem::path& model, const ModelOptions& options)
     : file_(model),
       tokenizer_(open_tokenizer(file_)),
-      weights_(load_weights(file_, options.maths.value_or(default_maths()))) {}
+      weights_(load_weights(file_, options.maths.value_or(fastest_maths()))) {}
 
 /// Of texts of at most `tokens` tokens.
 SessionOptions Runner::session_options(const GenerateOptions& options, std::int64_t tokens) const {

@@ -6,8 +6,8 @@
 #include "core/log.h"
 #include "core/thread_scope.h"
 #include "engine/generator.h"
+#include "engine/kv_scales.h"
 #include "engine/process_memory.h"
-#include "headwise/kv_calibration.h"
 
 namespace headwise {
 namespace {
@@ -80,7 +80,8 @@ Generation Session::answer(std::vector<TokenId> prompt, std::int64_t max_new,
         options_.capacity);
   check(max_new >= 1, "max_new must be at least 1, is ", max_new);
   const ThreadScope threads(threads_or_all(options_.threads));
-  if (options_.kv_type == DType::f8e4m3 && !cache_->has_scales(0, 0)) calibrate(prompt);
+  if (options_.kv_type == DType::f8e4m3 && !cache_->has_scales(0, 0))
+    find_kv_scales(*weights_, *cache_, attention_options(options_), prompt);
 
   // The last new token needs no slot: no later one looks at it.
   const std::int64_t room = std::min<std::int64_t>(weights_->config.context, options_.capacity);
@@ -132,26 +133,6 @@ bool Session::can_be_cut(std::int32_t length) const {
     if (page < pages.size() && pages[page] < 0) return false;  // past them nothing is seen
   }
   return true;
-}
-
-/// Finds the scales of K and V by a chunk of the prompt, run over a cache of q's type.
-void Session::calibrate(std::span<const TokenId> prompt) {
-  SessionOptions options = options_;
-  options.capacity = static_cast<std::int32_t>(
-      std::min<std::int64_t>({std::ssize(prompt), options.chunk, options.capacity}));
-  const AttentionOptions attention = attention_options(options);
-  const DType plain_type = q_type_of(weights_->maths);
-  KvCache plain(cache_options(groups_of(*weights_, plain_type), attention));
-  Transformer transformer(*weights_, plain, attention);
-  std::vector<KvCalibration> calibrations;
-  for (const KvGroupOptions& group : cache_->options().groups)
-    calibrations.emplace_back(group.group);
-  transformer.observe(calibrations);
-  const SequenceId sequence = plain.create();
-  transformer.forward(prompt.first(static_cast<std::size_t>(options.capacity)), sequence);
-  for (int group = 0; group < cache_->groups(); ++group)
-    calibrations[static_cast<std::size_t>(group)].apply(*cache_, group);
-  log(LogLevel::info, concat("KV in f8e4m3: scales by the first ", options.capacity, " tokens"));
 }
 
 void Session::report(Generation& generation) const {

@@ -46,7 +46,6 @@ class Session {
  private:
   void begin(std::vector<TokenId> prompt);
   bool can_be_cut(std::int32_t length) const;
-  void calibrate(std::span<const TokenId> prompt);
   void report(Generation& generation) const;
 
   ModelWeights* weights_;

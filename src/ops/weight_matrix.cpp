@@ -40,13 +40,36 @@ struct WeightMatrix::Copy {
   AlignedBytes f32;
 };
 
-bool has_fast(Maths maths) { return maths == Maths::f32 || has_block_product(); }
+std::string_view name_of(Maths maths) {
+  switch (maths) {
+    case Maths::f32:
+      return "f32";
+    case Maths::blocks:
+      return "blocks";
+    case Maths::bf16:
+      return "bf16";
+  }
+  __builtin_unreachable();
+}
+
+bool can_compute(Maths maths) {
+  if (maths == Maths::bf16) return this_machine().cpu.avx512_bf16;
+  return maths == Maths::f32 || block_isa() != nullptr;
+}
+
+Maths fastest_maths() {
+  for (const Maths maths : {Maths::bf16, Maths::blocks})
+    if (can_compute(maths)) return maths;
+  return Maths::f32;
+}
 
 WeightMatrix::WeightMatrix(std::vector<StoredRows> parts, Maths maths)
     : parts_(std::move(parts)), maths_(maths) {
   check(!parts_.empty(), "a weight matrix needs a part");
-  if (!has_fast(maths))
-    throw Error(ErrorCode::not_possible, "bf16 maths needs AVX-512 with BF16 and VNNI");
+  if (!can_compute(maths))
+    throw Error(ErrorCode::not_possible,
+                concat(name_of(maths), " maths needs ",
+                       maths == Maths::bf16 ? "AVX-512 with BF16 and VNNI" : "AVX2"));
   columns_ = parts_.front().columns;
   for (const StoredRows& part : parts_) {
     check(part.columns == columns_, "parts have ", part.columns, " and ", columns_, " columns");
@@ -78,7 +101,7 @@ void WeightMatrix::multiply(const TensorView& x, const MutableTensorView& y, Int
   const Rows<float> out = rows_of(y, "y");
   check(in.width == columns_ && out.width == rows_ && out.count == in.count, "x is [", in.count,
         ", ", in.width, "], w [", rows_, ", ", columns_, "], y [", out.count, ", ", out.width, "]");
-  if (maths_ == Maths::bf16 && in.count <= kFewRows) return multiply_blocks(in, y, into);
+  if (maths_ != Maths::f32 && in.count <= kFewRows) return multiply_blocks(in, y, into);
   std::unique_ptr<Copy> own;
   if (!copy_) own = make_copy();
   const Copy& copy = copy_ ? *copy_ : *own;
@@ -94,7 +117,7 @@ void WeightMatrix::multiply_blocks(const Rows<const float>& x, const MutableTens
                                    Into into) const {
   std::int64_t first = 0;
   for (const StoredRows& part : parts_) {
-    block_product(x, part, rows_of(column_range(y, first, part.rows), "y"), into);
+    block_product(*block_isa(), x, part, rows_of(column_range(y, first, part.rows), "y"), into);
     first += part.rows;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "headwise/tensor_view.h"
@@ -13,20 +14,26 @@ namespace headwise {
 
 /// How matrix products are computed.
 enum class Maths : std::uint8_t {
-  f32,   ///< weights dequantised to f32, all in f32
-  bf16,  ///< many rows: both sides rounded to bf16, f32 sums; few rows: stored blocks
-         ///< (blocks/block_product.h)
+  f32,     ///< weights dequantised to f32, all in f32
+  blocks,  ///< few rows: stored blocks (blocks/block_product.h); many rows: as f32
+  bf16,    ///< few rows: stored blocks; many rows: both sides rounded to bf16, f32 sums
 };
 
-/// Whether this machine computes in `maths` faster than it would in f32.
-bool has_fast(Maths maths);
+/// "f32", "blocks", "bf16".
+std::string_view name_of(Maths maths);
+
+/// Whether this machine computes in `maths`.
+bool can_compute(Maths maths);
+
+/// What this machine does fastest.
+Maths fastest_maths();
 
 /// A weight matrix [rows, columns] and its products. Not for several threads at once.
 class WeightMatrix {
  public:
   WeightMatrix();
   /// `parts`, of the same number of columns, lie below one another. Their bytes must outlive it.
-  /// Maths::bf16 throws Error(not_possible) where the machine has no block products.
+  /// Throws Error(not_possible) where the machine cannot compute in `maths`.
   WeightMatrix(std::vector<StoredRows> parts, Maths maths);
   WeightMatrix(WeightMatrix&&) noexcept;
   WeightMatrix& operator=(WeightMatrix&&) noexcept;
@@ -35,8 +42,8 @@ class WeightMatrix {
   std::int64_t rows() const { return rows_; }
   std::int64_t columns() const { return columns_; }
 
-  /// Makes the copy of the weights that products of many rows need, of any number in f32; without
-  /// it each such product makes one for itself.
+  /// Makes the copy of the weights that products of many rows need, of any number in Maths::f32;
+  /// without it each such product makes one for itself.
   void prepare();
   std::int64_t copy_bytes() const { return rows_ * columns_ * (maths_ == Maths::bf16 ? 2 : 4); }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "headwise/machine.h"
 #include "tests/engine/double_model.h"
 #include "tests/engine/tiny_models.h"
 #include "tests/model/error_of.h"
@@ -130,9 +131,11 @@ TEST_F(TinyRunner, ChecksAttentionWhenAsked) {
 }
 
 TEST_F(TinyRunner, ComputesAsTheMachineIsFastAt) {
-  const bool fast = has_fast(Maths::bf16);
-  EXPECT_EQ(Runner(file_.path()).weights().maths, fast ? Maths::bf16 : Maths::f32);
-  if (!fast) return;
+  const auto& cpu = this_machine().cpu;
+  EXPECT_EQ(Runner(file_.path()).weights().maths, cpu.avx512_bf16 ? Maths::bf16
+                                                  : cpu.avx2      ? Maths::blocks
+                                                                  : Maths::f32);
+  if (!can_compute(Maths::bf16)) return;
   Runner runner(file_.path(), {.maths = Maths::bf16});
   const std::int64_t bytes = runner.generate(options("hello")).kv_bytes;
   GenerateOptions wider = options("hello");

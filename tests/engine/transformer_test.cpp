@@ -75,7 +75,7 @@ double rounding_error(const TinyEngine& engine, std::span<const TokenId> tokens)
 // The engine rounds no more than loops in double that round wherever it may. Errors of single
 // tokens spread around the root mean square: some are a few times as large.
 TEST_P(EveryFamily, InBf16IsAsNearAsRoundingAllows) {
-  if (!has_fast(Maths::bf16)) GTEST_SKIP() << "no bf16 on this machine";
+  if (!can_compute(Maths::bf16)) GTEST_SKIP() << "no bf16 on this machine";
   TinyEngine engine(GetParam(), Maths::bf16);
   const std::vector<TokenId> tokens = some_tokens(80);
   const double expected = rounding_error(engine, tokens);
@@ -224,8 +224,8 @@ TEST(Transformer, SaysOnceAGroupAndPhaseWhichBackendRuns) {
 }
 
 TEST(Transformer, CheckComparesRowsOfEveryGroup) {
-  for (const Maths maths : {Maths::f32, Maths::bf16}) {
-    if (!has_fast(maths)) continue;
+  for (const Maths maths : {Maths::f32, Maths::blocks, Maths::bf16}) {
+    if (!can_compute(maths)) continue;
     TinyEngine engine(gemma3_model(), maths);
     KvCache cache(engine.cache_options(4, 10));
     const SequenceId sequence = cache.create();

@@ -6,10 +6,14 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/check.h"
 #include "core/number_formats.h"
 #include "headwise/error.h"
+#include "headwise/machine.h"
+#include "ops/blocks/block_product.h"
 
 namespace headwise {
 namespace {
@@ -79,7 +83,7 @@ enum class Way { f32, bf16, fixed_point };
 
 Way way_of(BlockFormat format, Maths maths, std::int64_t m) {
   if (maths == Maths::f32) return Way::f32;
-  if (m > 8) return Way::bf16;
+  if (m > 8) return maths == Maths::bf16 ? Way::bf16 : Way::f32;
   return block_elements(format) > 1 ? Way::fixed_point : Way::f32;
 }
 
@@ -136,7 +140,7 @@ class WeightProducts : public testing::TestWithParam<Case> {};
 
 TEST_P(WeightProducts, EqualThoseInDouble) {
   const auto [format, maths] = GetParam();
-  if (!has_fast(maths)) GTEST_SKIP() << "no bf16 on this machine";
+  if (!can_compute(maths)) GTEST_SKIP() << "not on this machine";
   for (const std::int64_t m : {1, 2, 3, 4, 5, 8, 9, 33}) {
     for (const std::int64_t n : {1, 6, 64}) {
       const std::int64_t k = block_elements(format) == 1 ? 49 : m % 2 == 0 ? 256 : 768;
@@ -160,20 +164,57 @@ TEST_P(WeightProducts, EqualThoseInDouble) {
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const BlockFormat format : kFormats)
-    for (const Maths maths : {Maths::f32, Maths::bf16}) cases.push_back({format, maths});
+    for (const Maths maths : {Maths::f32, Maths::blocks, Maths::bf16})
+      cases.push_back({format, maths});
   return cases;
 }
 
 std::string case_name(const testing::TestParamInfo<Case>& tested) {
-  return std::string(name(tested.param.format)) +
-         (tested.param.maths == Maths::bf16 ? "_bf16" : "_f32");
+  return concat(name(tested.param.format), "_", name_of(tested.param.maths));
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, WeightProducts, testing::ValuesIn(all_cases()), case_name);
 
+std::vector<const BlockIsa*> block_isas() {
+  std::vector<const BlockIsa*> all;
+  if (this_machine().cpu.avx2) all.push_back(&block_isa_avx2());
+  if (this_machine().cpu.avx512_bf16) all.push_back(&block_isa_avx512());
+  return all;
+}
+
+// The machine's fastest is tested above, too; here slower ones have their turn.
+TEST(BlockProducts, OfEveryInstructionSetEqualThoseInDouble) {
+  for (const BlockIsa* isa : block_isas())
+    for (const BlockFormat format : kFormats)
+      for (const std::int64_t m : {1, 2, 3, 4, 5}) {
+        SCOPED_TRACE(name(format));
+        const std::int64_t k = block_elements(format) == 1 ? 49 : 512;
+        const StoredMatrix w = random_matrix(format, 7, k, static_cast<unsigned>(m));
+        std::vector<float> x = random_floats(m * k, 7);
+        x[static_cast<std::size_t>(k / 2)] = 500.0F;  // what shares its step is rounded more
+        std::vector<float> y(static_cast<std::size_t>(m * 7), NAN);
+        block_product(*isa, rows_of(dense(std::as_const(x).data(), DType::f32, {m, k}), "x"),
+                      w.rows, rows_of(dense(y.data(), DType::f32, {m, 7}), "y"), Into::overwrite);
+        expect_product(w, x, y, m, way_of(format, Maths::blocks, m));
+      }
+}
+
+TEST(BlockProducts, OfWhatIsNoNumberAreNone) {
+  const StoredMatrix w = random_matrix(BlockFormat::q8_0, 4, 64, 1);
+  for (const BlockIsa* isa : block_isas())
+    for (const float number : {0.0F, 1e-42F, NAN, INFINITY, -INFINITY}) {
+      std::vector<float> x(64, 0.0F);
+      x[40] = number;
+      std::vector<float> y(4, 9.0F);
+      block_product(*isa, {x.data(), 1, 64, 64}, w.rows, {y.data(), 1, 4, 4}, Into::overwrite);
+      for (const float of_row : y)
+        EXPECT_TRUE(std::isfinite(number) ? of_row == 0.0F : std::isnan(of_row)) << number;
+    }
+}
+
 TEST(WeightMatrices, PartsOfSeveralFormatsLieBelowOneAnother) {
-  for (const Maths maths : {Maths::f32, Maths::bf16}) {
-    if (!has_fast(maths)) continue;
+  for (const Maths maths : {Maths::f32, Maths::blocks, Maths::bf16}) {
+    if (!can_compute(maths)) continue;
     const StoredMatrix top = random_matrix(BlockFormat::q5_0, 6, 64, 1);
     const StoredMatrix bottom = random_matrix(BlockFormat::q8_0, 3, 64, 2);
     WeightMatrix both({top.rows, bottom.rows}, maths);
@@ -197,21 +238,21 @@ TEST(WeightMatrices, PartsOfSeveralFormatsLieBelowOneAnother) {
 
 // Numbers of very different size in one row, as trained models have them.
 TEST(WeightMatrices, OutliersCostOnlyTheirNeighbours) {
-  if (!has_fast(Maths::bf16)) GTEST_SKIP() << "no bf16 on this machine";
+  if (!can_compute(Maths::blocks)) GTEST_SKIP() << "not on this machine";
   const StoredMatrix w = random_matrix(BlockFormat::q4_1, 16, 576, 1);
   std::vector<float> x = random_floats(576, 2);
   x[100] = 3000.0F;
   x[400] = 1e-20F;
   std::vector<float> y(16);
-  WeightMatrix matrix({w.rows}, Maths::bf16);
+  WeightMatrix matrix({w.rows}, Maths::blocks);
   matrix.multiply(dense(x.data(), DType::f32, {1, 576}), dense(y.data(), DType::f32, {1, 16}));
   expect_product(w, x, y, 1, Way::fixed_point);
 }
 
 TEST(WeightMatrices, ZerosTinyNumbersAndWhatIsNoNumber) {
-  if (!has_fast(Maths::bf16)) GTEST_SKIP() << "no bf16 on this machine";
+  if (!can_compute(Maths::blocks)) GTEST_SKIP() << "not on this machine";
   const StoredMatrix w = random_matrix(BlockFormat::q8_0, 4, 64, 1);
-  WeightMatrix matrix({w.rows}, Maths::bf16);
+  WeightMatrix matrix({w.rows}, Maths::blocks);
   const auto product = [&](float number) {
     std::vector<float> x(64, 0.0F);
     x[40] = number;
@@ -234,8 +275,8 @@ TEST(WeightMatrices, ErrorsNameTheSizes) {
   const auto view = [&](std::int64_t rows, std::int64_t columns) {
     return dense(data.data(), DType::f32, {rows, columns});
   };
-  for (const Maths maths : {Maths::f32, Maths::bf16}) {
-    if (!has_fast(maths)) continue;
+  for (const Maths maths : {Maths::f32, Maths::blocks, Maths::bf16}) {
+    if (!can_compute(maths)) continue;
     WeightMatrix matrix({w.rows}, maths);
     for (const std::int64_t m : {1, 20}) {
       EXPECT_THROW(matrix.multiply(view(m, 7), view(m, 4)), Error);

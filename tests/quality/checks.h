@@ -29,9 +29,9 @@ Verdict check_distributions(JudgedModel& model, const Golden& golden,
                             const std::filesystem::path& rows);
 
 /// Perplexity over the first `count` windows of `length` tokens, 0: all. Within 0.5 % of the
-/// reference's over the same. Throws Error where the model's tokens of `text` are not the
-/// reference's.
+/// reference's over the same, or 2 % where K and V are rounded to 8 bits. Throws Error where the
+/// model's tokens of `text` are not the reference's.
 Verdict check_perplexity(JudgedModel& model, const Golden& golden, const std::string& text,
-                         std::int64_t length, std::size_t count);
+                         std::int64_t length, std::size_t count, bool kv_is_8_bit = false);
 
 }  // namespace headwise::quality

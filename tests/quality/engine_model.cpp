@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/thread_scope.h"
+#include "engine/kv_scales.h"
 #include "engine/layer_groups.h"
 #include "engine/model_weights.h"
 #include "engine/transformer.h"
@@ -42,7 +43,8 @@ class EngineModel final : public JudgedModel {
         tokenizer_(read_vocabulary(*file_.gguf())),
         weights_(load_weights(file_, options.maths)),
         cache_(cache_options(weights_.config, options)),
-        transformer_(weights_, cache_, attention_options(options)),
+        attention_(attention_options(options)),
+        transformer_(weights_, cache_, attention_),
         sequence_(cache_.create()) {}
 
   Maths maths() const override { return weights_.maths; }
@@ -53,6 +55,7 @@ class EngineModel final : public JudgedModel {
   }
 
   std::span<const float> last_logits(std::span<const TokenId> tokens) override {
+    find_scales(tokens);
     const ThreadScope threads(threads_or_all(threads_));
     const auto step = static_cast<std::size_t>(transformer_.max_tokens());
     for (; tokens.size() > step; tokens = tokens.subspan(step))
@@ -62,6 +65,7 @@ class EngineModel final : public JudgedModel {
 
   void each_logits(std::span<const TokenId> tokens,
                    const std::function<void(std::span<const float>)>& row) override {
+    find_scales(tokens);
     const ThreadScope threads(threads_or_all(threads_));
     const auto step = static_cast<std::size_t>(transformer_.max_tokens());
     while (!tokens.empty()) {
@@ -72,16 +76,31 @@ class EngineModel final : public JudgedModel {
     }
   }
 
+  std::int64_t kv_bytes() const override {
+    std::int64_t bytes = 0;
+    for (int group = 0; group < cache_.groups(); ++group) bytes += cache_.usage(group).reserved;
+    return bytes;
+  }
+
   std::vector<TokenId> encode(std::string_view text) const override {
     return tokenizer_.encode(text);
   }
 
  private:
+  /// Of 8-bit K and V, by the first text, as the engine's sessions do.
+  void find_scales(std::span<const TokenId> tokens) {
+    const ThreadScope threads(threads_or_all(threads_));
+    const DType type = cache_.options().groups.front().group.shape.kv_type;
+    if (type == DType::f8e4m3 && !cache_.has_scales(0, 0))
+      find_kv_scales(weights_, cache_, attention_, tokens);
+  }
+
   int threads_;
   ModelFile file_;
   Tokenizer tokenizer_;
   ModelWeights weights_;
   KvCache cache_;
+  AttentionOptions attention_;
   Transformer transformer_;
   SequenceId sequence_;
 };

@@ -39,8 +39,8 @@ void add_options(CLI::App& app, Flags& flags) {
       ->required()
       ->check(CLI::IsMember({"continuation", "kl", "perplexity"}));
   app.add_option("--model", flags.models, "smollm2, gemma3; both if not given");
-  app.add_option("--maths", flags.maths, "f32, bf16; both if not given")
-      ->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_option("--maths", flags.maths, "f32, blocks, bf16; the first and the last if not given")
+      ->check(CLI::IsMember({"f32", "blocks", "bf16"}));
   app.add_option("--kv-type", flags.kv_type, "of K and V in the cache; f32 or bf16, as the maths");
   app.add_option("--chunk", flags.chunk, "tokens a step")->capture_default_str();
   app.add_option("--threads", flags.threads, "CPU threads; all if not given");
@@ -63,7 +63,9 @@ std::string read_text(const std::string& path) {
 
 EngineOptions options_of(const Flags& flags, const std::string& maths, const Golden& golden) {
   const bool bf16 = maths == "bf16";
-  EngineOptions options{.maths = bf16 ? Maths::bf16 : Maths::f32,
+  EngineOptions options{.maths = bf16                ? Maths::bf16
+                                 : maths == "blocks" ? Maths::blocks
+                                                     : Maths::f32,
                         .kv_type = bf16 ? DType::bf16 : DType::f32,
                         .chunk = flags.chunk,
                         .capacity = 0,
@@ -78,10 +80,11 @@ EngineOptions options_of(const Flags& flags, const std::string& maths, const Gol
 }
 
 std::vector<Verdict> judge(const std::string& which, JudgedModel& model, const Golden& golden,
-                           const Flags& flags) {
+                           const Flags& flags, DType kv_type) {
   if (which == "continuation") return check_continuations(model, golden, flags.longest);
   if (which == "perplexity")
-    return {check_perplexity(model, golden, read_text(flags.text), flags.context, flags.windows)};
+    return {check_perplexity(model, golden, read_text(flags.text), flags.context, flags.windows,
+                             size_of(kv_type) == 1)};
   const std::string rows = golden.name + ".logprobs.f32";
   return {
       check_distributions(model, golden, flags.whole ? model_folder() / "reference" / rows : "")};
@@ -100,7 +103,7 @@ int judge_model(const std::string& name, const Flags& flags) {
     const EngineOptions options = options_of(flags, maths, golden);
     const std::unique_ptr<JudgedModel> model = open_engine(file, options);
     for (const std::string& which : flags.checks) {
-      for (const Verdict& v : judge(which, *model, golden, flags)) {
+      for (const Verdict& v : judge(which, *model, golden, flags, options.kv_type)) {
         fmt::print("{:7}  {:4} maths, {:6} KV  {:32} {:6}  {}\n", name, maths,
                    name_of(options.kv_type), v.check, v.passed ? "passed" : "FAILED", v.figures);
         std::fflush(stdout);

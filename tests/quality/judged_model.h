@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string_view>
@@ -27,6 +28,9 @@ class JudgedModel {
   /// The same, with the logits behind each token in order.
   virtual void each_logits(std::span<const TokenId> tokens,
                            const std::function<void(std::span<const float>)>& row) = 0;
+
+  /// Of the cache that holds the text.
+  virtual std::int64_t kv_bytes() const { return 0; }
 
   /// No BOS.
   virtual std::vector<TokenId> encode(std::string_view text) const = 0;

@@ -1,7 +1,7 @@
 #pragma once
 
 // Products of few rows of x with a stored matrix, four rows of it at a time. For block_product.cpp;
-// made for AVX-512 with VNNI.
+// an instruction set a file.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,10 +23,6 @@ struct FixedPointRow {
   float* sum = nullptr;         ///< [width / 16]: of the elements as they are stored here
 };
 
-/// Fills `row` with the `width` elements of x, a multiple of 32. A group with a NaN or an infinity
-/// becomes NaN; one whose largest is below 4e-34, zero.
-void to_fixed_point(const float* x, std::int64_t width, const FixedPointRow& row);
-
 inline constexpr int kBlockRows = 4;    ///< of w that go together
 inline constexpr int kBlockInputs = 4;  ///< rows of x, at most, that share a reading of w
 
@@ -45,6 +41,15 @@ struct BlockKernels {
   BlockKernel of[kBlockInputs];
 };
 
-const BlockKernels& block_kernels(BlockFormat format);
+/// One instruction set's.
+struct BlockIsa {
+  /// Fills `row` with the `width` elements of x, a multiple of 32. A group with a NaN or an
+  /// infinity becomes NaN; one whose largest is below 4e-34, zero.
+  void (*to_fixed_point)(const float* x, std::int64_t width, const FixedPointRow& row);
+  const BlockKernels& (*kernels)(BlockFormat format);
+};
+
+const BlockIsa& block_isa_avx512();  ///< with BW, DQ, VL, VBMI and VNNI
+const BlockIsa& block_isa_avx2();    ///< with FMA and F16C
 
 }  // namespace headwise

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "headwise/machine.h"
-#include "ops/blocks/block_kernels.h"
 
 namespace headwise {
 namespace {
@@ -12,7 +11,7 @@ namespace {
 /// Rows of x in fixed point. Owns what the rows point into.
 class FixedPointRows {
  public:
-  explicit FixedPointRows(const Rows<const float>& x)
+  FixedPointRows(const BlockIsa& isa, const Rows<const float>& x)
       : digits_(static_cast<std::size_t>(2 * x.count * x.width)),
         numbers_(static_cast<std::size_t>(3 * x.count * x.width / kFixedPointGroup)) {
     std::int8_t* digits = digits_.data();
@@ -20,7 +19,7 @@ class FixedPointRows {
     for (std::int64_t i = 0; i < x.count; ++i) {
       const FixedPointRow row{digits, digits + x.width, numbers,
                               numbers + x.width / kFixedPointGroup};
-      to_fixed_point(x[i], x.width, row);
+      isa.to_fixed_point(x[i], x.width, row);
       rows_.push_back(row);
       digits += 2 * x.width;
       numbers += 3 * x.width / kFixedPointGroup;
@@ -77,16 +76,20 @@ void store(const float (&products)[kBlockRows], float* y, const RowQuarters& qua
 
 }  // namespace
 
-bool has_block_product() { return this_machine().cpu.avx512_bf16; }
+const BlockIsa* block_isa() {
+  const auto& cpu = this_machine().cpu;
+  if (cpu.avx512_bf16) return &block_isa_avx512();
+  return cpu.avx2 ? &block_isa_avx2() : nullptr;
+}
 
-void block_product(const Rows<const float>& x, const StoredRows& w, const Rows<float>& y,
-                   Into into) {
+void block_product(const BlockIsa& isa, const Rows<const float>& x, const StoredRows& w,
+                   const Rows<float>& y, Into into) {
   check(x.width == w.columns, "w has rows of ", w.columns, " elements, x of ", x.width);
   check(y.count == x.count && y.width == w.rows, "y is [", y.count, ", ", y.width, "], must be [",
         x.count, ", ", w.rows, "]");
   const bool quantised = block_elements(w.format) > 1;
-  const FixedPointRows fixed(quantised ? x : Rows<const float>{});
-  const BlockKernels& kernels = block_kernels(w.format);
+  const FixedPointRows fixed(isa, quantised ? x : Rows<const float>{});
+  const BlockKernels& kernels = isa.kernels(w.format);
   const RowQuarters quarters(w);
 #pragma omp parallel for schedule(static)
   for (std::int64_t group = 0; group < quarters.groups(); ++group) {

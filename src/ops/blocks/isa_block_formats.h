@@ -1,15 +1,22 @@
 #pragma once
 
-// How the quantised formats come apart for a product: four rows of a matrix at a time, one in each
-// 128-bit lane, 16 codes of each. A format hands stretches of codes to `sums`, which multiplies
-// them: add(group, codes of elements 0-15, of 16-31, scale, min) for 32 elements that share a
-// scale, add(half, codes, scale, min) for 16. The weight is scale * code + min, with codes from 0.
-// Layouts: ggml's block_q4_0 and its like. For files that are compiled for AVX-512.
+// How the quantised formats come apart for a product: four rows of a matrix at a time, 16 codes of
+// each (isa_codes_avx512.h, isa_codes_avx2.h). A format hands stretches of codes to `sums`, which
+// multiplies them: add(group, codes of elements 0-15, of 16-31, scale, min) for 32 elements that
+// share a scale, add(half, codes, scale, min) for 16. The weight is scale * code + min, with codes
+// from 0. Layouts: ggml's block_q4_0 and its like. For files that are compiled for AVX-512 or AVX2.
 
 #include <immintrin.h>
 
 #include <cstddef>
 #include <cstdint>
+
+#include "ops/blocks/block_kernels.h"
+#ifdef __AVX512F__
+#include "ops/blocks/isa_codes_avx512.h"
+#else
+#include "ops/blocks/isa_codes_avx2.h"
+#endif
 
 namespace headwise {
 namespace {
@@ -23,18 +30,9 @@ struct FourBlocks {
   }
 };
 
-inline __m128i load_16(const std::byte* bytes) {
-  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
-}
 inline __m128i load_4(const std::byte* bytes) { return _mm_loadu_si32(bytes); }
 
-/// 16 bytes of each row, from `offset` on: one row a lane.
-inline __m512i four_16(const FourBlocks& b, int offset) {
-  __m512i all = _mm512_castsi128_si512(load_16(b.row[0] + offset));
-  all = _mm512_inserti32x4(all, load_16(b.row[1] + offset), 1);
-  all = _mm512_inserti32x4(all, load_16(b.row[2] + offset), 2);
-  return _mm512_inserti32x4(all, load_16(b.row[3] + offset), 3);
-}
+inline Codes four_16(const FourBlocks& b, int offset) { return four_rows(b.row, offset); }
 
 /// An f16 of each row, as f32.
 inline __m128 four_halves(const FourBlocks& b, int offset) {
@@ -59,33 +57,14 @@ inline ScaleAndMin four_pairs(const FourBlocks& b, int offset) {
   return {_mm256_castps256_ps128(both), _mm256_extractf128_ps(both, 1)};
 }
 
-inline __m512i low_nibbles(__m512i bytes) {
-  return _mm512_and_si512(bytes, _mm512_set1_epi8(0x0f));
-}
-inline __m512i high_nibbles(__m512i bytes) { return low_nibbles(_mm512_srli_epi16(bytes, 4)); }
-
 inline __m128 times(__m128 x, float factor) { return _mm_mul_ps(x, _mm_set1_ps(factor)); }
-
-/// Bit i of each row's word, in byte i of its lane: `words` has the rows' 32 bits in their lanes'
-/// first four bytes, of which `half` takes 0-15 or 16-31.
-inline __mmask64 bits_of_words(__m512i words, int half) {
-  const int first = 0x02020202 * half;
-  const int second = first + 0x01010101;
-  const __m512i spread = _mm512_set4_epi32(second, second, first, first);
-  const __m512i select = _mm512_set1_epi64(static_cast<std::int64_t>(0x8040201008040201U));
-  return _mm512_test_epi8_mask(_mm512_shuffle_epi8(words, spread), select);
-}
-
-inline __m512i with_bit(__m512i codes, __mmask64 where, char bit) {
-  return _mm512_or_si512(codes, _mm512_maskz_mov_epi8(where, _mm512_set1_epi8(bit)));
-}
 
 struct BlocksQ4_0 {
   static constexpr int kBytes = 18;
   static constexpr int kGroups = 1;
   template <class Sums>
   static void each(const FourBlocks& b, std::int64_t group, Sums& sums) {
-    const __m512i codes = four_16(b, 2);
+    const Codes codes = four_16(b, 2);
     const __m128 scale = four_halves(b, 0);
     sums.add(group, low_nibbles(codes), high_nibbles(codes), scale, times(scale, -8.0F));
   }
@@ -96,7 +75,7 @@ struct BlocksQ4_1 {
   static constexpr int kGroups = 1;
   template <class Sums>
   static void each(const FourBlocks& b, std::int64_t group, Sums& sums) {
-    const __m512i codes = four_16(b, 4);
+    const Codes codes = four_16(b, 4);
     const ScaleAndMin s = four_pairs(b, 0);
     sums.add(group, low_nibbles(codes), high_nibbles(codes), s.scale, s.min);
   }
@@ -104,15 +83,15 @@ struct BlocksQ4_1 {
 
 /// The fifth bits of 32 codes, `offset` bytes into the block, and their other four behind them.
 struct FiveBits {
-  __m512i first;
-  __m512i second;
+  Codes first;
+  Codes second;
 };
 
 inline FiveBits five_bits(const FourBlocks& b, int offset) {
-  const __m512i words = four_16(b, offset);  // the bits first, then some codes
-  const __m512i codes = four_16(b, offset + 4);
-  return {with_bit(low_nibbles(codes), bits_of_words(words, 0), 16),
-          with_bit(high_nibbles(codes), bits_of_words(words, 1), 16)};
+  const Codes words = four_16(b, offset);  // the bits first, then some codes
+  const Codes codes = four_16(b, offset + 4);
+  return {with_fifth_bits_of_words(low_nibbles(codes), words, 0),
+          with_fifth_bits_of_words(high_nibbles(codes), words, 1)};
 }
 
 struct BlocksQ5_0 {
@@ -142,10 +121,9 @@ struct BlocksQ8_0 {
   static constexpr int kGroups = 1;
   template <class Sums>
   static void each(const FourBlocks& b, std::int64_t group, Sums& sums) {
-    const __m512i offset = _mm512_set1_epi8(static_cast<char>(0x80));
     const __m128 scale = four_halves(b, 0);
-    sums.add(group, _mm512_xor_si512(four_16(b, 2), offset),
-             _mm512_xor_si512(four_16(b, 18), offset), scale, times(scale, -128.0F));
+    sums.add(group, flip_high_bits(four_16(b, 2)), flip_high_bits(four_16(b, 18)), scale,
+             times(scale, -128.0F));
   }
 };
 
@@ -199,8 +177,8 @@ struct BlocksQ4_K {
     const SixBitScales scales(b, 4);
 #pragma GCC unroll 4
     for (int i = 0; i < kGroups; i += 2) {
-      const __m512i first = four_16(b, 16 + 16 * i);
-      const __m512i second = four_16(b, 32 + 16 * i);
+      const Codes first = four_16(b, 16 + 16 * i);
+      const Codes second = four_16(b, 32 + 16 * i);
       sums.add(group + i, low_nibbles(first), low_nibbles(second), scales.scale(i), scales.min(i));
       sums.add(group + i + 1, high_nibbles(first), high_nibbles(second), scales.scale(i + 1),
                scales.min(i + 1));
@@ -214,15 +192,14 @@ struct BlocksQ5_K {
   template <class Sums>
   static void each(const FourBlocks& b, std::int64_t group, Sums& sums) {
     const SixBitScales scales(b, 4);
-    const __m512i bits[2] = {four_16(b, 16), four_16(b, 32)};
-    const auto fifth = [&](__m512i codes, int half, int i) {
-      const __m512i bit = _mm512_set1_epi8(static_cast<char>(1 << i));
-      return with_bit(codes, _mm512_test_epi8_mask(bits[half], bit), 16);
+    const Codes bits[2] = {four_16(b, 16), four_16(b, 32)};
+    const auto fifth = [&](const Codes& codes, int half, int i) {
+      return with_fifth_bit(codes, bits[half], i);
     };
 #pragma GCC unroll 4
     for (int i = 0; i < kGroups; i += 2) {
-      const __m512i first = four_16(b, 48 + 16 * i);
-      const __m512i second = four_16(b, 64 + 16 * i);
+      const Codes first = four_16(b, 48 + 16 * i);
+      const Codes second = four_16(b, 64 + 16 * i);
       sums.add(group + i, fifth(low_nibbles(first), 0, i), fifth(low_nibbles(second), 1, i),
                scales.scale(i), scales.min(i));
       sums.add(group + i + 1, fifth(high_nibbles(first), 0, i + 1),
@@ -236,21 +213,20 @@ struct BlocksQ6_K {
   static constexpr int kGroups = 8;
   template <class Sums>
   static void each(const FourBlocks& b, std::int64_t group, Sums& sums) {
-    const __m512i packed_scales = four_16(b, 192);
     const __m128 super = four_halves(b, 208);
-    alignas(64) std::int8_t scales[4][16];
-    _mm512_store_si512(scales, packed_scales);
+    std::int8_t scales[4][16];
+    store_rows(four_16(b, 192), scales);
 #pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
 #pragma GCC unroll 2
       for (int part = 0; part < 2; ++part) {  // elements 16 part and on of each 32
-        const __m512i first = four_16(b, 64 * half + 16 * part);
-        const __m512i second = four_16(b, 64 * half + 32 + 16 * part);
-        const __m512i bits = four_16(b, 128 + 32 * half + 16 * part);
-        const __m512i codes[4] = {with_two_bits<0>(low_nibbles(first), bits),
-                                  with_two_bits<2>(low_nibbles(second), bits),
-                                  with_two_bits<4>(high_nibbles(first), bits),
-                                  with_two_bits<6>(high_nibbles(second), bits)};
+        const Codes first = four_16(b, 64 * half + 16 * part);
+        const Codes second = four_16(b, 64 * half + 32 + 16 * part);
+        const Codes bits = four_16(b, 128 + 32 * half + 16 * part);
+        const Codes codes[4] = {with_two_bits<0>(low_nibbles(first), bits),
+                                with_two_bits<2>(low_nibbles(second), bits),
+                                with_two_bits<4>(high_nibbles(first), bits),
+                                with_two_bits<6>(high_nibbles(second), bits)};
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) {
           const int stretch = 8 * half + 2 * i + part;
@@ -262,16 +238,37 @@ struct BlocksQ6_K {
       }
     }
   }
-
- private:
-  /// Bits kFrom and kFrom + 1 of `bits` become bits 4 and 5 of the codes.
-  template <int kFrom>
-  static __m512i with_two_bits(__m512i codes, __m512i bits) {
-    const __m512i moved =
-        kFrom < 4 ? _mm512_slli_epi16(bits, 4 - kFrom) : _mm512_srli_epi16(bits, kFrom - 4);
-    return _mm512_or_si512(codes, _mm512_and_si512(moved, _mm512_set1_epi8(0x30)));
-  }
 };
+
+/// What Table has for a format: of<Blocks>(), or f32(), f16() and bf16().
+template <class Table>
+const BlockKernels& kernels_in(BlockFormat format) {
+  switch (format) {
+    case BlockFormat::f32:
+      return Table::f32();
+    case BlockFormat::f16:
+      return Table::f16();
+    case BlockFormat::bf16:
+      return Table::bf16();
+    case BlockFormat::q4_0:
+      return Table::template of<BlocksQ4_0>();
+    case BlockFormat::q4_1:
+      return Table::template of<BlocksQ4_1>();
+    case BlockFormat::q5_0:
+      return Table::template of<BlocksQ5_0>();
+    case BlockFormat::q5_1:
+      return Table::template of<BlocksQ5_1>();
+    case BlockFormat::q8_0:
+      return Table::template of<BlocksQ8_0>();
+    case BlockFormat::q4_k:
+      return Table::template of<BlocksQ4_K>();
+    case BlockFormat::q5_k:
+      return Table::template of<BlocksQ5_K>();
+    case BlockFormat::q6_k:
+      return Table::template of<BlocksQ6_K>();
+  }
+  __builtin_unreachable();
+}
 
 }  // namespace
 }  // namespace headwise

@@ -39,17 +39,17 @@ class Sums {
   }
 
   /// 32 elements that share a scale.
-  [[gnu::always_inline]] void add(std::int64_t group, __m512i first, __m512i second, __m128 scale,
-                                  __m128 min) {
+  [[gnu::always_inline]] void add(std::int64_t group, const Codes& first, const Codes& second,
+                                  __m128 scale, __m128 min) {
     const __m512 scales = in_lanes(scale);
     for (int m = 0; m < M; ++m) {
       const FixedPointRow& x = x_[m];
       const std::int8_t* high = x.high + group * 32;
       const std::int8_t* low = x.low + group * 32;
-      __m512i upper = _mm512_dpbusd_epi32(_mm512_setzero_si512(), first, broadcast_16(high));
-      __m512i lower = _mm512_dpbusd_epi32(_mm512_setzero_si512(), first, broadcast_16(low));
-      upper = _mm512_dpbusd_epi32(upper, second, broadcast_16(high + 16));
-      lower = _mm512_dpbusd_epi32(lower, second, broadcast_16(low + 16));
+      __m512i upper = _mm512_dpbusd_epi32(_mm512_setzero_si512(), first.all, broadcast_16(high));
+      __m512i lower = _mm512_dpbusd_epi32(_mm512_setzero_si512(), first.all, broadcast_16(low));
+      upper = _mm512_dpbusd_epi32(upper, second.all, broadcast_16(high + 16));
+      lower = _mm512_dpbusd_epi32(lower, second.all, broadcast_16(low + 16));
       add_integers(m, upper, lower, x.step[group], scales);
       minima_[m] =
           _mm_fmadd_ps(min, _mm_set1_ps(x.sum[2 * group] + x.sum[2 * group + 1]), minima_[m]);
@@ -57,13 +57,13 @@ class Sums {
   }
 
   /// 16 elements that share a scale.
-  [[gnu::always_inline]] void add(std::int64_t half, __m512i codes, __m128 scale, __m128 min) {
+  [[gnu::always_inline]] void add(std::int64_t half, const Codes& codes, __m128 scale, __m128 min) {
     const __m512 scales = in_lanes(scale);
     for (int m = 0; m < M; ++m) {
       const FixedPointRow& x = x_[m];
       const __m512i zero = _mm512_setzero_si512();
-      const __m512i upper = _mm512_dpbusd_epi32(zero, codes, broadcast_16(x.high + half * 16));
-      const __m512i lower = _mm512_dpbusd_epi32(zero, codes, broadcast_16(x.low + half * 16));
+      const __m512i upper = _mm512_dpbusd_epi32(zero, codes.all, broadcast_16(x.high + half * 16));
+      const __m512i lower = _mm512_dpbusd_epi32(zero, codes.all, broadcast_16(x.low + half * 16));
       add_integers(m, upper, lower, x.step[half / 2], scales);
       minima_[m] = _mm_fmadd_ps(min, _mm_set1_ps(x.sum[half]), minima_[m]);
     }
@@ -145,6 +145,16 @@ template <class Stored>
 constexpr BlockKernels kOfNumbers{{multiply_numbers<Stored, 1>, multiply_numbers<Stored, 2>,
                                    multiply_numbers<Stored, 3>, multiply_numbers<Stored, 4>}};
 
+struct Kernels {
+  static const BlockKernels& f32() { return kOfNumbers<StoredF32>; }
+  static const BlockKernels& f16() { return kOfNumbers<StoredF16>; }
+  static const BlockKernels& bf16() { return kOfNumbers<StoredBf16>; }
+  template <class Blocks>
+  static const BlockKernels& of() {
+    return kOfBlocks<Blocks>;
+  }
+};
+
 struct Step {
   float inverse;
   float step;
@@ -158,8 +168,6 @@ void convert_half(__m512 x, const Step& step, std::int8_t* high, std::int8_t* lo
   _mm_storeu_si128(reinterpret_cast<__m128i*>(low), _mm512_cvtepi32_epi8(lower));
   *sum = step.step * static_cast<float>(_mm512_reduce_add_epi32(number));
 }
-
-}  // namespace
 
 void to_fixed_point(const float* x, std::int64_t width, const FixedPointRow& row) {
   constexpr int kHalf = kFixedPointGroup / 2;
@@ -183,32 +191,11 @@ void to_fixed_point(const float* x, std::int64_t width, const FixedPointRow& row
   }
 }
 
-const BlockKernels& block_kernels(BlockFormat format) {
-  switch (format) {
-    case BlockFormat::f32:
-      return kOfNumbers<StoredF32>;
-    case BlockFormat::f16:
-      return kOfNumbers<StoredF16>;
-    case BlockFormat::bf16:
-      return kOfNumbers<StoredBf16>;
-    case BlockFormat::q4_0:
-      return kOfBlocks<BlocksQ4_0>;
-    case BlockFormat::q4_1:
-      return kOfBlocks<BlocksQ4_1>;
-    case BlockFormat::q5_0:
-      return kOfBlocks<BlocksQ5_0>;
-    case BlockFormat::q5_1:
-      return kOfBlocks<BlocksQ5_1>;
-    case BlockFormat::q8_0:
-      return kOfBlocks<BlocksQ8_0>;
-    case BlockFormat::q4_k:
-      return kOfBlocks<BlocksQ4_K>;
-    case BlockFormat::q5_k:
-      return kOfBlocks<BlocksQ5_K>;
-    case BlockFormat::q6_k:
-      return kOfBlocks<BlocksQ6_K>;
-  }
-  __builtin_unreachable();
+}  // namespace
+
+const BlockIsa& block_isa_avx512() {
+  static constexpr BlockIsa isa{&to_fixed_point, &kernels_in<Kernels>};
+  return isa;
 }
 
 }  // namespace headwise
