@@ -49,7 +49,7 @@ struct StepArgs {
   const ScheduleCounts* counts = nullptr;
   std::uint32_t* next_item = nullptr;     ///< 0 before and after a launch
   std::uint32_t* blocks_done = nullptr;   ///< the same
-  std::uint32_t* parts_done = nullptr;    ///< the same, [splits]; shares: [part rows]
+  std::uint32_t* parts_done = nullptr;    ///< the same, [splits]; cuda-sm90: [part rows, 3]
   const std::int32_t* q_lens = nullptr;   ///< DeviceLengths
   const std::int32_t* kv_lens = nullptr;  ///< DeviceLengths
   const std::int32_t* q_start = nullptr;  ///< DeviceLengths

@@ -96,6 +96,7 @@ TEST(CudaSchedule, CoversEveryRowOfRandomStepsOnce) {
     CuttingRules rules = kRules;
     rules.blocks = 1 + below(300);
     rules.most_part_rows = below(4) == 0 ? below(500) : 60'000;
+    rules.short_first = below(2) * 64;
     const Schedule schedule = schedule_of(shape, step, rules);
     expect_complete(shape, step, schedule, rules);
     EXPECT_LE(schedule.part_rows, rules.most_part_rows);
@@ -134,6 +135,20 @@ TEST(CudaSchedule, FewWideItemsFillWaves) {
     rules.narrow_rows = 64;
     const Step step({new_tokens}, {32'768 + new_tokens});
     EXPECT_LE(imbalance(schedule_of(shape_of(32, 8), step, rules), rules.blocks), 1.1);
+  }
+}
+
+/// What does not fill a tile are a prompt's first rows, which see fewest keys, in whole steps.
+TEST(CudaSchedule, TheShortTileComesFirst) {
+  CuttingRules rules = kRules;
+  rules.wide_rows = 192;
+  rules.short_first = 64;
+  for (const auto& [tokens, first] : {std::pair{2048, 128}, {2000, 128}, {384, 192}, {100, 100}}) {
+    const Step step({tokens}, {tokens});
+    const Schedule schedule = schedule_of(shape_of(4, 4), step, rules);
+    expect_complete(shape_of(4, 4), step, schedule, rules);
+    for (const WorkItem& item : schedule.items)
+      EXPECT_TRUE(item.row != 0 || item.rows == first) << tokens;
   }
 }
 

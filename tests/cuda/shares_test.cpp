@@ -41,8 +41,9 @@ void expect_complete(const AttentionShape& shape, const Step& step, const Schedu
     EXPECT_LE(parts.front().rows, rules.rows);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       EXPECT_EQ(parts[i].part_row >= 0, parts.size() > 1);
-      EXPECT_TRUE(i == 0 || parts[i].slot_begin == parts[i - 1].slot_end);
-      EXPECT_EQ(parts[i].slot_begin % rules.keys, 0);
+      const bool empty = parts[i].slot_begin == parts[i].slot_end;  // a team's, of its first rows
+      EXPECT_TRUE(i == 0 || parts[i].slot_begin == parts[i - 1].slot_end || empty);
+      EXPECT_TRUE(parts[i].slot_begin % rules.keys == 0 || empty);
       if (parts.size() == 1) continue;
       const Split& split = schedule.splits[static_cast<std::size_t>(parts[i].split)];
       EXPECT_EQ(split.parts, static_cast<std::int32_t>(parts.size()));
@@ -56,9 +57,17 @@ void expect_complete(const AttentionShape& shape, const Step& step, const Schedu
     const std::int64_t kv_len = step.kv_lens[static_cast<std::size_t>(request)];
     const std::int64_t begin =
         shape.window_left < 0 ? 0 : std::clamp<std::int64_t>(first - shape.window_left, 0, kv_len);
-    EXPECT_LE(parts.front().slot_begin, begin);
-    EXPECT_GT(parts.front().slot_begin, begin - rules.keys);
-    EXPECT_EQ(parts.back().slot_end, std::clamp<std::int64_t>(last + 1, 0, kv_len));
+    const auto seen = [](const WorkItem& item) { return item.slot_begin < item.slot_end; };
+    const auto first_seen = std::find_if(parts.begin(), parts.end(), seen);
+    const auto last_seen = std::find_if(parts.rbegin(), parts.rend(), seen);
+    const std::int64_t end = std::clamp<std::int64_t>(last + 1, 0, kv_len);
+    if (first_seen == parts.end()) {
+      EXPECT_GE(begin, end);
+      continue;
+    }
+    EXPECT_LE(first_seen->slot_begin, begin);
+    EXPECT_GT(first_seen->slot_begin, begin - rules.keys);
+    EXPECT_EQ(last_seen->slot_end, end);
   }
   EXPECT_EQ(part_row, schedule.part_rows);
   for (std::size_t r = 0; r < step.q_lens.size(); ++r)
@@ -131,6 +140,35 @@ TEST(CudaShares, EvenBatchesAreCutAtRequests) {
   const Step step(std::vector<std::int32_t>(16, 1), std::vector<std::int32_t>(16, 8192));
   const Schedule schedule = shares_of(shape_of(32, 8), step, kShares);
   EXPECT_TRUE(schedule.splits.empty());
+}
+
+/// Rows of a request that are several items: a team's blocks read the same keys, an item's rows
+/// each.
+TEST(CudaShares, ATeamReadsTheSameKeys) {
+  ShareRules rules = kShares;
+  rules.rows = 128;
+  rules.keys = 128;
+  for (const int new_tokens : {64, 96, 160, 256, 512}) {
+    const Step step({new_tokens}, {32'768 + new_tokens});
+    const AttentionShape shape = shape_of(32, 8);
+    const int team = team_size(shape, step.batch, rules);
+    ASSERT_EQ(team, (new_tokens * 4 + 127) / 128);
+    const Schedule schedule = shares_of(shape, step, rules);
+    expect_complete(shape, step, schedule, rules);
+    EXPECT_LE(imbalance(schedule, rules.blocks / team * team), 1.15) << new_tokens;
+    for (std::size_t block = 0; block + team <= schedule.block_begin.size() - 1; block += team)
+      for (int member = 0; member < team; ++member) {
+        const auto at = block + static_cast<std::size_t>(member);
+        if (schedule.block_begin[at] == schedule.block_begin[at + 1]) continue;
+        const WorkItem& item = schedule.items[static_cast<std::size_t>(schedule.block_begin[at])];
+        EXPECT_EQ(item.row, member * rules.rows);
+        EXPECT_EQ(item.slot_begin,
+                  schedule.items[static_cast<std::size_t>(schedule.block_begin[block])].slot_begin);
+      }
+  }
+  // Without so many blocks each takes item after item.
+  rules.blocks = 3;
+  EXPECT_EQ(team_size(shape_of(32, 8), Step({512}, {4096}).batch, rules), 1);
 }
 
 TEST(CudaShares, FewKeysGetFewBlocks) {

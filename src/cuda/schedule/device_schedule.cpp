@@ -9,7 +9,7 @@
 namespace headwise::cuda {
 namespace {
 
-constexpr std::int64_t kHeader = 64;  // the counts
+constexpr std::int64_t kHeader = 64;        // the counts
 constexpr std::int64_t kCountersOfRow = 3;  // of a part's row, at most
 static_assert(sizeof(ScheduleCounts) <= kHeader);
 
@@ -19,7 +19,8 @@ std::int64_t bytes_of(std::int64_t count, std::size_t size) {
 
 ScheduleCounts counts_of(const Schedule& schedule) {
   ScheduleCounts counts{.items = static_cast<std::int32_t>(schedule.items.size()),
-                        .splits = static_cast<std::int32_t>(schedule.splits.size())};
+                        .splits = static_cast<std::int32_t>(schedule.splits.size()),
+                        .shares = schedule.block_begin.empty() ? 0 : 1};
   for (const Split& split : schedule.splits)
     counts.split_rows = std::max(counts.split_rows, split.rows);
   return counts;
@@ -33,9 +34,8 @@ DeviceSchedule::DeviceSchedule(int device, const ScheduleBounds& bounds)
       shared_tokens_at_(splits_at_ + bytes_of(bounds.splits, sizeof(Split))),
       block_begin_at_(shared_tokens_at_ + bytes_of(bounds.shared_tokens, sizeof(SharedToken))),
       memory_(device, block_begin_at_ + bytes_of(bounds.blocks + 1, sizeof(std::int32_t))),
-      counters_(device,
-                bytes_of(2 + std::max(bounds.splits, kCountersOfRow * bounds.part_rows),
-                         sizeof(std::uint32_t))) {
+      counters_(device, bytes_of(2 + std::max(bounds.splits, kCountersOfRow * bounds.part_rows),
+                                 sizeof(std::uint32_t))) {
   fill(counters_.data(), std::byte{0}, counters_.size());
   for (Image& image : images_) {
     image.memory = PinnedBuffer(memory_.size());

@@ -39,6 +39,7 @@ class Scheduler {
     schedule_.items.clear();
     schedule_.splits.clear();
     schedule_.shared_tokens.clear();
+    schedule_.block_begin.clear();
     schedule_.part_rows = 0;
     if (rules_.fixed_split == 0 && !step_.prefix_group.empty())
       shared_ = share_prefixes(shape_, step_, costs_, schedule_);
@@ -97,10 +98,10 @@ class Scheduler {
     const std::int64_t rows = std::int64_t{request.q_len} * shape_.group_size();
     const SharedPrefix* prefix = shared_.of(request.request);
     const std::int64_t first_split = shared_.sharer(request.request).split;
-    for (std::int64_t row = 0; row < rows; row += rules_.wide_rows) {
+    for (std::int64_t row = first_row(rows, prefix); row < rows; row += rules_.wide_rows) {
       WorkItem item = request;
-      item.row = static_cast<std::int32_t>(row);
-      item.rows = static_cast<std::int32_t>(std::min<std::int64_t>(rows - row, rules_.wide_rows));
+      item.row = static_cast<std::int32_t>(std::max<std::int64_t>(row, 0));
+      item.rows = static_cast<std::int32_t>(std::min(rows, row + rules_.wide_rows) - item.row);
       narrow(item);
       if (prefix != nullptr) {
         item.slot_begin = std::max(item.slot_begin, prefix->keys);
@@ -113,6 +114,13 @@ class Scheduler {
       }
     }
     keys_ += request.kv_len - (prefix != nullptr ? prefix->keys : 0);
+  }
+
+  /// Where the first tile of so many rows begins: before them, if it is the short one.
+  std::int64_t first_row(std::int64_t rows, const SharedPrefix* prefix) const {
+    if (rules_.short_first == 0 || prefix != nullptr || rows <= rules_.wide_rows) return 0;
+    const std::int64_t over = (rules_.wide_rows - rows % rules_.wide_rows) % rules_.wide_rows;
+    return -(over / rules_.short_first * rules_.short_first);
   }
 
   void narrow(WorkItem& item) const {
@@ -144,8 +152,9 @@ class Scheduler {
       std::int64_t longest = 0;
       for (const Piece& piece : pieces_) {
         const std::int64_t work = piece.cost - kItemOverhead;
-        const std::int64_t here = std::max<std::int64_t>(
-            1, (work + limit - kItemOverhead - 1) / std::max<std::int64_t>(1, limit - kItemOverhead));
+        const std::int64_t here =
+            std::max<std::int64_t>(1, (work + limit - kItemOverhead - 1) /
+                                          std::max<std::int64_t>(1, limit - kItemOverhead));
         all += here;
         longest = std::max(longest, (work + here - 1) / here + kItemOverhead);
       }

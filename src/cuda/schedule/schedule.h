@@ -19,6 +19,9 @@ struct CuttingRules {
   int wide_tile_cost = 28;          ///< item_costs.h
   int most_wide_parts = 192;        ///< of wide_rows rows; of fewer rows as many more
   std::int64_t most_part_rows = 0;  ///< rows of partial results
+  /// Rows are cut at multiples of this alone, if it is positive, so that what is left over falls to
+  /// the first rows of a request, which see fewest keys where later ones are masked.
+  int short_first = 0;
   /// Whether keys outside the rows' windows can be left out beforehand: slots are positions, and
   /// lengths are the host's.
   bool narrows_slots = true;
@@ -32,7 +35,8 @@ struct Schedule {
   std::vector<WorkItem> items;
   std::vector<Split> splits;
   std::vector<SharedToken> shared_tokens;  ///< of each prefix, one behind the other
-  std::vector<std::int32_t> block_begin;   ///< shares: each block's first item, and their end
+  std::vector<std::int32_t>
+      block_begin;  ///< shares: each block's first item, and their end; else empty
   std::int64_t part_rows = 0;
 };
 

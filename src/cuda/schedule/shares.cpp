@@ -17,31 +17,53 @@ class Sharing {
  public:
   Sharing(const AttentionShape& shape, const StepBatch& step, const ShareRules& rules,
           Schedule& schedule)
-      : shape_(shape), step_(step), rules_(rules), schedule_(schedule) {}
+      : shape_(shape),
+        step_(step),
+        rules_(rules),
+        team_(team_size(shape, step, rules)),
+        teams_(rules.blocks / team_),
+        schedule_(schedule) {}
 
   void run() {
-    schedule_.items.clear();
-    for_each_item([&](const WorkItem& item) { schedule_.items.push_back(item); });
-    whole_.swap(schedule_.items);
-    std::int64_t total = 0;
-    for (const WorkItem& item : whole_) total += rules_.item_cost + tiles(item) * kTile;
-    // The least that a block may cost, and a little more until there are enough of them.
-    std::int64_t budget = (total + rules_.blocks - 1) / rules_.blocks + kTile;
-    while (!fits(budget)) budget += std::max<std::int64_t>(kTile, budget / 128);
-    lay_out(budget);
-    schedule_.block_begin.resize(static_cast<std::size_t>(rules_.blocks) + 1,
-                                 static_cast<std::int32_t>(schedule_.items.size()));
+    collect_wholes();
+    // The least that a team may cost, and a little more until there are enough of them.
+    std::int64_t budget = (total_cost() + teams_ - 1) / teams_ + kTile;
+    while (fill_teams(
+               budget, [](const Piece&) {}, [] {}) > teams_)
+      budget += std::max<std::int64_t>(kTile, budget / 128);
+    cut(budget);
+    lay_out();
   }
 
  private:
-  std::int64_t tiles(const WorkItem& item) const {
-    return (item.slot_end - item.slot_begin + rules_.keys - 1) / rules_.keys;
+  /// A team's rows of a request, with all keys that they see: for each KV head.
+  struct Whole {
+    WorkItem item;
+    std::int64_t tiles = 0;
+    std::int64_t cost = 0;
+  };
+
+  /// Tiles of a whole's rows: all, of some KV heads, or a part of one's.
+  struct Piece {
+    std::size_t whole = 0;
+    std::int32_t kv_head = 0;
+    std::int32_t kv_heads = 1;
+    std::int64_t first_tile = 0;
+    std::int64_t end_tile = 0;
+    std::int32_t part = 0;
+    std::int32_t split = -1;  ///< of the team's first block
+  };
+
+  void set_seen(WorkItem& item) const {
+    item.slot_begin = 0;
+    item.slot_end = item.kv_len;
+    if (rules_.narrows_slots) narrow_to_seen(shape_, rules_.keys, item);
   }
 
-  /// Calls `body` for rows of each KV head of each request, with all keys that they see.
-  template <class Body>
-  void for_each_item(const Body& body) const {
+  void collect_wholes() {
+    const std::int64_t most = std::int64_t{rules_.rows} * team_;
     std::int64_t token = 0;
+    wholes_.reserve(step_.q_lens.size());
     for (std::size_t r = 0; r < step_.q_lens.size(); ++r) {
       WorkItem item{.request = static_cast<std::int32_t>(r),
                     .first_token = token,
@@ -51,119 +73,168 @@ class Sharing {
                     .q_start = step_.q_start[r]};
       token += item.q_len;
       const std::int64_t rows = std::int64_t{item.q_len} * shape_.group_size();
-      for (item.kv_head = 0; item.kv_head < shape_.kv_heads; ++item.kv_head)
-        for (std::int64_t row = 0; row < rows; row += rules_.rows) {
-          item.row = static_cast<std::int32_t>(row);
-          item.rows = static_cast<std::int32_t>(std::min<std::int64_t>(rows - row, rules_.rows));
-          item.slot_begin = 0;
-          item.slot_end = item.kv_len;
-          if (rules_.narrows_slots) narrow_to_seen(shape_, rules_.keys, item);
-          body(item);
-        }
+      for (std::int64_t row = 0; row < rows; row += most) {
+        item.row = static_cast<std::int32_t>(row);
+        item.rows = static_cast<std::int32_t>(std::min(rows - row, most));
+        set_seen(item);
+        const std::int64_t tiles =
+            (item.slot_end - item.slot_begin + rules_.keys - 1) / rules_.keys;
+        wholes_.push_back({item, tiles, rules_.item_cost + tiles * kTile});
+      }
     }
   }
 
-  /// A block under way.
-  struct Filling {
-    std::int64_t budget;  ///< what it may cost
-    std::int64_t left;    ///< of that
-    std::int64_t blocks = 1;
+  std::int64_t total_cost() const {
+    std::int64_t total = 0;
+    for (const Whole& whole : wholes_) total += whole.cost * shape_.kv_heads;
+    return total;
+  }
 
-    bool empty() const { return left == budget; }
-    void next() {
+  /// Gives everything to teams that may cost so much each: calls place(piece) for what the team
+  /// under way gets, and end_team() behind each but the last. Returns how many there are, or more
+  /// than there may be.
+  template <class Place, class EndTeam>
+  std::int64_t fill_teams(std::int64_t budget, const Place& place, const EndTeam& end_team) const {
+    const std::int64_t part_cost = rules_.item_cost + rules_.part_cost;
+    std::int64_t teams = 1;
+    std::int64_t left = budget;
+    const auto next_team = [&] {
+      end_team();
       left = budget;
-      ++blocks;
-    }
-  };
-
-  /// Cuts an item of `rest` tiles: calls `part(tiles)` for each but the last, behind which the
-  /// block ends, and returns the last one's tiles.
-  template <class EndBlock, class Part>
-  std::int64_t cut(Filling& block, std::int64_t rest, const EndBlock& end_block,
-                   const Part& part) const {
-    const std::int64_t whole_cost = rules_.item_cost;
-    const std::int64_t part_cost = whole_cost + rules_.part_cost;
-    std::int64_t cost = whole_cost;
-    if (!block.empty() && block.left < whole_cost + rest * kTile &&
-        block.left < part_cost + kLeastTiles * kTile) {
-      end_block();
-      block.next();
-    }
-    while (cost + rest * kTile > block.left) {
-      const std::int64_t here = std::max((block.left - part_cost) / kTile, kLeastTiles);
-      if (here >= rest) break;
-      part(here);
-      rest -= here;
-      cost = part_cost;
-      end_block();
-      block.next();
-    }
-    block.left -= cost + rest * kTile;
-    return rest;
-  }
-
-  /// Whether there are enough blocks of a budget.
-  bool fits(std::int64_t budget) const {
-    Filling block{budget, budget};
-    for (const WorkItem& item : whole_) {
-      cut(
-          block, tiles(item), [] {}, [](std::int64_t) {});
-      if (block.blocks > rules_.blocks) return false;
-    }
-    return true;
-  }
-
-  void lay_out(std::int64_t budget) {
-    schedule_.splits.clear();
-    schedule_.shared_tokens.clear();
-    schedule_.part_rows = 0;
-    schedule_.block_begin.assign(1, 0);
-    const auto end_block = [&] {
-      const auto end = static_cast<std::int32_t>(schedule_.items.size());
-      if (end > schedule_.block_begin.back()) schedule_.block_begin.push_back(end);
+      ++teams;
     };
-    Filling block{budget, budget};
-    for (WorkItem item : whole_) {
-      const std::size_t first = schedule_.items.size();
-      const std::int32_t slot_end = item.slot_end;
-      cut(block, tiles(item), end_block, [&](std::int64_t tiles) {
-        item.slot_end = static_cast<std::int32_t>(item.slot_begin + tiles * rules_.keys);
-        schedule_.items.push_back(item);
-        item.slot_begin = item.slot_end;
-      });
-      item.slot_end = slot_end;
-      schedule_.items.push_back(item);
-      if (schedule_.items.size() > first + 1) note_split(first);
+    for (std::size_t i = 0; i < wholes_.size() && teams <= teams_; ++i) {
+      const Whole& whole = wholes_[i];
+      Piece piece{.whole = i};
+      while (piece.kv_head < shape_.kv_heads) {
+        piece.first_tile = 0;
+        piece.end_tile = whole.tiles;
+        if (whole.cost <= left) {
+          piece.kv_heads = static_cast<std::int32_t>(
+              std::min<std::int64_t>(shape_.kv_heads - piece.kv_head, left / whole.cost));
+          place(piece);
+          left -= piece.kv_heads * whole.cost;
+          piece.kv_head += piece.kv_heads;
+          continue;
+        }
+        if (left < budget && left < part_cost + kLeastTiles * kTile) {
+          next_team();
+          continue;
+        }
+        piece.kv_heads = 1;
+        for (piece.part = 0;; ++piece.part) {
+          const std::int64_t rest = whole.tiles - piece.first_tile;
+          const std::int64_t cost = (piece.part == 0 ? rules_.item_cost : part_cost) + rest * kTile;
+          const std::int64_t here = std::max((left - part_cost) / kTile, kLeastTiles);
+          const bool ends = cost <= left || here >= rest;
+          piece.end_tile = ends ? whole.tiles : piece.first_tile + here;
+          place(piece);
+          if (ends) {
+            left -= cost;
+            break;
+          }
+          piece.first_tile = piece.end_tile;
+          next_team();
+        }
+        piece.part = 0;
+        ++piece.kv_head;
+      }
     }
-    end_block();
+    return teams;
   }
 
-  /// The items from `first` on are parts of the same rows.
-  void note_split(std::size_t first) {
-    const auto parts = static_cast<std::int32_t>(schedule_.items.size() - first);
-    const std::int32_t rows = schedule_.items[first].rows;
-    const auto split = static_cast<std::int32_t>(schedule_.splits.size());
-    schedule_.splits.push_back({.part_row = static_cast<std::int32_t>(schedule_.part_rows),
-                                .parts = parts,
-                                .rows = rows,
-                                .items = parts,
-                                .item = static_cast<std::int32_t>(first)});
-    for (std::int32_t part = 0; part < parts; ++part) {
-      WorkItem& item = schedule_.items[first + static_cast<std::size_t>(part)];
-      item.split = split;
-      item.part_row = static_cast<std::int32_t>(schedule_.part_rows);
-      schedule_.part_rows += rows;
+  void cut(std::int64_t budget) {
+    schedule_.splits.clear();
+    schedule_.part_rows = 0;
+    team_begin_.assign(1, 0);
+    const auto end_team = [&] {
+      if (pieces_.size() > team_begin_.back()) team_begin_.push_back(pieces_.size());
+    };
+    const auto place = [&](const Piece& piece) {
+      pieces_.push_back(piece);
+      if (piece.part > 0 && piece.end_tile == wholes_[piece.whole].tiles)
+        add_splits(piece.part + 1);
+    };
+    fill_teams(budget, place, end_team);
+    end_team();
+  }
+
+  /// The last pieces are all parts of the same rows.
+  void add_splits(std::int32_t parts) {
+    const auto first = static_cast<std::int32_t>(schedule_.splits.size());
+    for (std::int32_t i = 0; i < parts; ++i)
+      pieces_[pieces_.size() - 1 - static_cast<std::size_t>(i)].split = first;
+    for (std::int32_t left = wholes_[pieces_.back().whole].item.rows; left > 0;
+         left -= rules_.rows) {
+      const std::int32_t rows = std::min(left, rules_.rows);
+      schedule_.splits.push_back({.part_row = static_cast<std::int32_t>(schedule_.part_rows),
+                                  .parts = parts,
+                                  .rows = rows,
+                                  .items = parts});
+      schedule_.part_rows += std::int64_t{rows} * parts;
     }
+  }
+
+  /// Each team's pieces, to each of its blocks.
+  void lay_out() {
+    schedule_.items.clear();
+    schedule_.shared_tokens.clear();
+    schedule_.block_begin.assign(1, 0);
+    for (std::size_t team = 0; team + 1 < team_begin_.size(); ++team)
+      for (int block = 0; block < team_; ++block) {
+        for (std::size_t i = team_begin_[team]; i < team_begin_[team + 1]; ++i)
+          add_items(pieces_[i], block);
+        schedule_.block_begin.push_back(static_cast<std::int32_t>(schedule_.items.size()));
+      }
+    schedule_.block_begin.resize(static_cast<std::size_t>(rules_.blocks) + 1,
+                                 static_cast<std::int32_t>(schedule_.items.size()));
+  }
+
+  /// A block's rows of a piece, if there are any, and those of its keys that they see.
+  void add_items(const Piece& piece, int block) {
+    WorkItem item = wholes_[piece.whole].item;
+    const std::int32_t before = block * rules_.rows;
+    if (before >= item.rows) return;
+    const std::int32_t begin = item.slot_begin;
+    const std::int32_t end = item.slot_end;
+    const auto slot_of = [&](std::int64_t tile) {
+      return static_cast<std::int32_t>(std::min<std::int64_t>(begin + tile * rules_.keys, end));
+    };
+    item.row += before;
+    item.rows = std::min(item.rows - before, rules_.rows);
+    if (team_ > 1) set_seen(item);
+    item.slot_begin =
+        std::clamp(item.slot_begin, slot_of(piece.first_tile), slot_of(piece.end_tile));
+    item.slot_end = std::clamp(item.slot_end, item.slot_begin, slot_of(piece.end_tile));
+    if (piece.split >= 0) {
+      item.split = piece.split + block;
+      const Split& split = schedule_.splits[static_cast<std::size_t>(item.split)];
+      item.part_row = split.part_row + piece.part * split.rows;
+    }
+    item.kv_head = piece.kv_head;
+    for (; item.kv_head < piece.kv_head + piece.kv_heads; ++item.kv_head)
+      schedule_.items.push_back(item);
   }
 
   const AttentionShape& shape_;
   const StepBatch& step_;
   const ShareRules& rules_;
+  const int team_;
+  const std::int64_t teams_;
   Schedule& schedule_;
-  std::vector<WorkItem> whole_;  // items before they are cut
+  std::vector<Whole> wholes_;
+  std::vector<Piece> pieces_;            // each team's one behind the other
+  std::vector<std::size_t> team_begin_;  // each one's first piece, and their end
 };
 
 }  // namespace
+
+int team_size(const AttentionShape& shape, const StepBatch& step, const ShareRules& rules) {
+  std::int64_t most = 0;
+  for (const std::int32_t q_len : step.q_lens) most = std::max<std::int64_t>(most, q_len);
+  const std::int64_t items = (most * shape.group_size() + rules.rows - 1) / rules.rows;
+  return items <= rules.blocks ? std::max(static_cast<int>(items), 1) : 1;
+}
 
 void make_shares(const AttentionShape& shape, const StepBatch& step, const ShareRules& rules,
                  Schedule& schedule) {

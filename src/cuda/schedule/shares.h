@@ -24,10 +24,16 @@ struct ShareRules {
 };
 
 /// Lays out a step whose q_start is filled in: its keys, request after request and KV head after KV
-/// head, as one run that is cut into shares which cost the same. Blocks behind the last share have
-/// none. `schedule` keeps its memory.
+/// head, as one run that is cut into shares which cost the same. Where a request's rows are several
+/// items, a team of so many blocks has the share, an item's rows each: they read the same keys at
+/// the same time, from L2 all but once. Blocks behind the last share have none. `schedule` keeps
+/// its memory.
 void make_shares(const AttentionShape& shape, const StepBatch& step, const ShareRules& rules,
                  Schedule& schedule);
+
+/// Blocks of a team: the items that the rows of the request with most of them are, or 1 if there
+/// are not so many blocks.
+int team_size(const AttentionShape& shape, const StepBatch& step, const ShareRules& rules);
 
 /// Of `rules.blocks` as many as any step within the capacity gives shares: those without one have
 /// to come and go before a launch is complete.

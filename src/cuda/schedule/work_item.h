@@ -56,6 +56,7 @@ struct ScheduleCounts {
   std::int32_t items = 0;
   std::int32_t splits = 0;
   std::int32_t split_rows = 0;  ///< of the split that has most
+  std::int32_t shares = 0;      ///< 1: blocks have shares, and do not take items from a queue
 };
 
 /// Divides numbers below 2^31 by one that is known beforehand (Granlund, Montgomery: Division by
