@@ -41,4 +41,9 @@ __device__ __forceinline__ void named_barrier(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+/// Counts the warp's threads at a named barrier that others wait at.
+__device__ __forceinline__ void arrive_at_named_barrier(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
 }  // namespace headwise::cuda::ptx

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "cuda/sm90/key_maps.h"
+#include "cuda/sm90/tensor_maps.h"
 #include "cuda/step_args.h"
 #include "cuda/tile/kv_format.h"
 
@@ -15,7 +15,7 @@ struct KernelFunctions {
   /// Lets a block have its shared memory; says how many of them a multiprocessor holds.
   cudaError_t (*prepare)(int* blocks_per_multiprocessor) = nullptr;
   /// May overlap the end of the launch before it on the stream.
-  cudaError_t (*launch)(const KeyMaps& maps, const StepArgs& args, int blocks,
+  cudaError_t (*launch)(const TensorMaps& maps, const StepArgs& args, int blocks,
                         cudaStream_t stream) = nullptr;
 };
 

@@ -5,13 +5,13 @@
 #include "cuda/ptx/launch_overlap.cuh"
 #include "cuda/ptx/tensor_copy.cuh"
 #include "cuda/sm90/copy_elements.cuh"
-#include "cuda/sm90/key_maps.h"
 #include "cuda/sm90/shared_layout.cuh"
+#include "cuda/sm90/tensor_maps.h"
 #include "cuda/step_args.h"
 
 namespace headwise::cuda::sm90 {
 
-/// The warp that brings the keys of a block's items, tile after tile, and hands the items over. A
+/// The warp that brings the keys of a block's items, tile after tile. A
 /// lane copies a box: a page, or a part of one. Lanes look the block table up for 32 boxes at a
 /// time, one such look-up ahead: when memory is busy an answer takes longer than a tile.
 ///
@@ -20,18 +20,18 @@ namespace headwise::cuda::sm90 {
 template <class Config>
 class KeyProducer {
  public:
-  __device__ __forceinline__ KeyProducer(const KeyMaps& maps, const StepArgs& args,
+  __device__ __forceinline__ KeyProducer(const TensorMaps& maps, const StepArgs& args,
                                          const SharedLayout<Config>& shared)
       : maps_(maps), args_(args), shared_(shared), lane_(threadIdx.x % 32) {}
 
-  /// Items first ... end - 1, one after the other.
+  /// Items first ... end - 1, which it hands over itself.
   __device__ __forceinline__ void run(int first, int end) {
     RingPlace<kItemPlaces> place;
     for (int i = first; i < end; ++i) {
       ptx::mbarrier_wait(shared_.item_empty(place.index()), place.parity() ^ 1);
       HandedItem& item = shared_.item(place.index());
       if (lane_ == 0) {
-        set_item(args_.items[i], item);
+        set_item<Config>(args_, args_.items[i], item);
         ptx::mbarrier_arrive(shared_.item_full(place.index()));
       }
       __syncwarp();
@@ -40,13 +40,26 @@ class KeyProducer {
     }
   }
 
-  __device__ __forceinline__ void set_item(const WorkItem& work, HandedItem& item) const {
-    if (work.split >= 0) item.split = args_.splits[work.split];
-    item.view.template set<Config>(args_, work);
-    item.visible.set(args_, item.view, 0, item.view.item.rows - 1);
+  /// Those that another warp hands over, until one has no rows.
+  __device__ __forceinline__ void run() {
+    RingPlace<kItemPlaces> place;
+    for (;;) {
+      ptx::mbarrier_wait(shared_.item_full(place.index()), place.parity());
+      const HandedItem& item = shared_.item(place.index());
+      if (item.warps == 0) break;
+      const int last_tiles = max(0, item.count_tiles(Config::kKeys) - Config::kTilesToClaimIn);
+      bring_keys(item.view, item.view.range.slot_begin + last_tiles * Config::kKeys,
+                 shared_.item_ending(place.index()));
+      __syncwarp();
+      if (lane_ == 0) ptx::mbarrier_arrive(shared_.item_empty(place.index()));
+      place.advance();
+    }
   }
 
-  __device__ __forceinline__ void bring_keys(const ItemView& view) {
+ private:
+  /// Arrives at `ending`, if there is such a barrier, ahead of the tile from slot `last` on.
+  __device__ __forceinline__ void bring_keys(const ItemView& view, std::int32_t last = -1,
+                                             std::uint32_t ending = 0) {
     const KeyRange range = view.range;
     const std::int32_t first_new = view.item.kv_len - view.item.q_len;
     if (maps_.box_tokens == 0) wait_for_new();
@@ -55,6 +68,7 @@ class KeyProducer {
     Box box = look_up(range, boxes_from);
     Box next = look_up(range, boxes_from + window);
     for (std::int32_t slot = range.slot_begin; slot < range.slot_end; slot += Config::kKeys) {
+      if (slot == last && lane_ == 0) ptx::mbarrier_arrive(ending);
       if (slot + Config::kKeys > first_new) wait_for_new();
       if (maps_.box_tokens == 0) {
         bring_elements(view.range, slot);
@@ -68,6 +82,8 @@ class KeyProducer {
       }
       stage_.advance();
     }
+    if (range.slot_begin == range.slot_end && ending != 0 && lane_ == 0)
+      ptx::mbarrier_arrive(ending);
   }
 
   /// Waits for the launches before this one, once.
@@ -76,7 +92,6 @@ class KeyProducer {
     waited_ = true;
   }
 
- private:
   /// Where a box lies.
   struct Box {
     std::int32_t page = -1;  ///< negative: no row sees any of its keys
@@ -139,7 +154,7 @@ class KeyProducer {
     ptx::mbarrier_arrive(shared_.values_full(stage));
   }
 
-  const KeyMaps& maps_;
+  const TensorMaps& maps_;
   const StepArgs& args_;
   const SharedLayout<Config>& shared_;
   const int lane_;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda/sm90/key_maps.h"
+#include "cuda/sm90/tensor_maps.h"
 #include "cuda/step/kv_tensors.h"
 
 namespace headwise::cuda::sm90 {
@@ -17,10 +17,10 @@ class MappedKeys final : public KvTensors {
   MappedKeys(std::string_view backend, const AttentionShape& shape, KvLayout layout,
              const KvView& view);
 
-  const KeyMaps& maps() const { return maps_; }
+  const TensorMaps& maps() const { return maps_; }
 
  private:
-  KeyMaps maps_{};
+  TensorMaps maps_{};
 };
 
 }  // namespace headwise::cuda::sm90

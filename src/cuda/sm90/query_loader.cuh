@@ -6,6 +6,7 @@
 #include "cuda/ptx/launch_overlap.cuh"
 #include "cuda/ptx/tensor_copy.cuh"
 #include "cuda/sm90/shared_layout.cuh"
+#include "cuda/sm90/tensor_maps.h"
 #include "cuda/step/queries.cuh"
 #include "cuda/tile/box_tile.cuh"
 
@@ -15,8 +16,12 @@ namespace headwise::cuda::sm90 {
 template <class Config>
 class QueryLoader {
  public:
-  __device__ __forceinline__ QueryLoader(const StepArgs& args, const SharedLayout<Config>& shared)
-      : args_(args), shared_(shared), thread_(threadIdx.x - (Config::kBlockThreads - kThreads)) {}
+  __device__ __forceinline__ QueryLoader(const TensorMaps& maps, const StepArgs& args,
+                                         const SharedLayout<Config>& shared)
+      : maps_(maps),
+        args_(args),
+        shared_(shared),
+        thread_(threadIdx.x - (Config::kBlockThreads - kThreads)) {}
 
   __device__ __forceinline__ void run() {
     ptx::wait_for_launches_before();
@@ -27,9 +32,14 @@ class QueryLoader {
       const HandedItem& item = shared_.item(place.index());
       if (item.warps == 0) break;
       ptx::mbarrier_wait(shared_.queries_empty(tile.index()), tile.parity() ^ 1);
-      load(item.view, {shared_.queries(tile.index())});
-      ptx::fence_before_copies();  // wgmma reads q as copies do
-      ptx::mbarrier_arrive(shared_.queries_full(tile.index()));
+      const std::uint32_t full = shared_.queries_full(tile.index());
+      if (in_a_box(item.view)) {
+        copy_box(item.view, shared_.queries(tile.index()), full);
+      } else {
+        load(item.view, {shared_.queries(tile.index())});
+        ptx::fence_before_copies();  // wgmma reads q as copies do
+        ptx::mbarrier_arrive(full);
+      }
       place.advance();
       tile.advance();
     }
@@ -38,6 +48,25 @@ class QueryLoader {
  private:
   static constexpr int kThreads = Config::kLoaders;
   using Tile = BoxTile<Config::kRows>;
+
+  /// Whether the item's rows are whole tokens, and fill the tile: copies of a box do not stop at
+  /// the step's last token.
+  __device__ __forceinline__ bool in_a_box(const ItemView& view) const {
+    return maps_.query_tokens > 0 && view.item.rows == Config::kRows && !view.shares_prefix() &&
+           view.head_of(args_, 0) == view.item.kv_head * static_cast<int>(args_.group.divisor);
+  }
+
+  __device__ __forceinline__ void copy_box(const ItemView& view, std::uint32_t to,
+                                           std::uint32_t full) const {
+    if (thread_ != 0) return ptx::mbarrier_arrive(full);
+    ptx::mbarrier_expect(full, Config::kQueryBytes);
+    ptx::fence_before_copies();  // results may have been written there
+    const int head = view.head_of(args_, 0);
+    const auto token = static_cast<int>(view.step_token_of(args_, 0));
+#pragma unroll
+    for (int box = 0; box < Config::kKBoxes; ++box)
+      ptx::copy_box(to + box * Config::kRows * 128, &maps_.q, full, box * 64, head, token, 0);
+  }
 
   __device__ __forceinline__ void load(const ItemView& view, const Tile& tile) const {
     if (!args_.q_chunks) return load_pairs(view, tile);
@@ -69,6 +98,7 @@ class QueryLoader {
     }
   }
 
+  const TensorMaps& maps_;
   const StepArgs& args_;
   const SharedLayout<Config>& shared_;
   const int thread_;

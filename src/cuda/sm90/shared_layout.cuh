@@ -36,6 +36,15 @@ struct HandedItem {
   }
 };
 
+/// Fills an item in, but for what many rows need. By one thread.
+template <class Config>
+__device__ __forceinline__ void set_item(const StepArgs& args, const WorkItem& work,
+                                         HandedItem& item) {
+  if (work.split >= 0) item.split = args.splits[work.split];
+  item.view.template set<Config>(args, work);
+  item.visible.set(args, item.view, 0, item.view.item.rows - 1);
+}
+
 /// Places for items that were handed over and are not done with.
 inline constexpr int kItemPlaces = 2;
 
@@ -74,6 +83,7 @@ struct SharedLayout {
   __device__ std::uint32_t item_empty(int place) const { return barrier(50 + place); }
   __device__ std::uint32_t queries_full(int tile) const { return barrier(52 + tile); }
   __device__ std::uint32_t queries_empty(int tile) const { return barrier(54 + tile); }
+  __device__ std::uint32_t item_ending(int place) const { return barrier(56 + place); }
 
   /// By one thread.
   __device__ void init_barriers() const {
@@ -86,13 +96,14 @@ struct SharedLayout {
     for (int i = 0; i < kItemPlaces; ++i) {
       item(i).failed = 0;
       ptx::mbarrier_init(item_full(i), 1);
-      ptx::mbarrier_init(item_empty(i), Config::kWarps);
+      ptx::mbarrier_init(item_empty(i), Config::kItemReaders);
     }
     if constexpr (Config::kQueriesInBoxes) {
       for (int i = 0; i < Config::kQueryTiles; ++i) {
         ptx::mbarrier_init(queries_full(i), Config::kLoaders);
         ptx::mbarrier_init(queries_empty(i), Config::kWarps);
       }
+      for (int i = 0; i < kItemPlaces; ++i) ptx::mbarrier_init(item_ending(i), 1);
     }
     ptx::mbarrier_init_fence();
   }

@@ -8,6 +8,7 @@
 #include "cuda/schedule/device_schedule.h"
 #include "cuda/schedule/shares.h"
 #include "cuda/sm90/mapped_keys.h"
+#include "cuda/sm90/mapped_queries.h"
 #include "cuda/step/step_arguments.h"
 
 namespace headwise::cuda::sm90 {
@@ -32,22 +33,27 @@ std::int64_t rows_of(const Problem& problem) {
   return std::int64_t{problem.extent.q_len} * problem.shape.group_size();
 }
 
-bool is_mixed(const Problem& problem) {
-  return problem.phase != Phase::append && problem.phase != Phase::decode;
-}
-
-constexpr int kRowsOfShares = 128;
-
-/// Whether blocks take items from a queue, and not shares. Several items that read the same keys
-/// should do so at the same time, lest L2 forgets them in between; shares do not see to that.
-bool takes_queue(const Problem& problem) {
-  return rows_of(problem) > kRowsOfShares;
+/// Whether shares end together and read keys once: one item for each request and KV head, or for
+/// each the same number of them over many more cached keys than new ones. Others go into a queue.
+bool suits_shares(const AttentionShape& shape, const StepBatch& step, const ShareRules& rules) {
+  const int team = team_size(shape, step, rules);
+  const std::int64_t most = std::int64_t{team} * rules.rows;
+  constexpr int kMostOfTeam = 16;
+  if (team > kMostOfTeam || rules.blocks % team * 10 > rules.blocks) return false;
+  for (std::size_t r = 0; r < step.q_lens.size(); ++r) {
+    const std::int64_t rows = std::int64_t{step.q_lens[r]} * shape.group_size();
+    if (rows > most) return false;
+    if (team == 1 || rows == 0) continue;
+    if (rows <= most - rules.rows || step.kv_lens[r] < 4 * step.q_lens[r]) return false;
+  }
+  return true;
 }
 
 ShareRules share_rules_for(const KernelRow& row, const Problem& problem, int blocks) {
   ShareRules rules{.blocks = blocks, .rows = row.rows, .keys = row.keys};
   if (row.format == KvFormat::f8) rules.part_cost *= 2;  // by measurement
-  rules.blocks = most_blocks(problem.shape, problem.extent, rules);
+  if (rows_of(problem) <= row.rows)
+    rules.blocks = most_blocks(problem.shape, problem.extent, rules);
   return rules;
 }
 
@@ -58,25 +64,25 @@ CuttingRules queue_rules_for(const KernelRow& row, int blocks) {
           .wide_rows = row.rows,
           .wide_keys = row.keys,
           .wide_tile_cost = 20,
-          .most_part_rows = std::int64_t{2} * blocks * row.rows};
+          .most_part_rows = std::int64_t{2} * blocks * row.rows,
+          .short_first = 64};
 }
 
 /// How a plan cuts its steps.
 struct Cutting {
   Cutting(const KernelRow& row, const Problem& problem, int multiprocessors)
-      : queues(takes_queue(problem)),
-        shares(share_rules_for(row, problem, multiprocessors)),
-        queue(queue_rules_for(row, multiprocessors)) {}
+      : shares(share_rules_for(row, problem, multiprocessors)),
+        queue(queue_rules_for(row, shares.blocks)) {}
 
-  int blocks() const { return queues ? queue.blocks : shares.blocks; }
-  std::int64_t most_part_rows() const {
-    return queues ? queue.most_part_rows : shares.most_part_rows();
-  }
+  int blocks() const { return shares.blocks; }
+  std::int64_t most_part_rows() const { return shares.most_part_rows(); }
   ScheduleBounds bounds(const Problem& problem) const {
     const Capacity& extent = problem.extent;
-    if (!queues) return share_bounds(problem.shape, extent.requests, extent.tokens, shares);
-    ScheduleBounds bounds = schedule_bounds(problem.shape, extent.requests, extent.tokens, queue);
-    bounds.part_rows = queue.most_part_rows;  // each is counted by itself
+    ScheduleBounds bounds = share_bounds(problem.shape, extent.requests, extent.tokens, shares);
+    const ScheduleBounds queued =
+        schedule_bounds(problem.shape, extent.requests, extent.tokens, queue);
+    bounds.items = std::max(bounds.items, queued.items);
+    bounds.splits = std::max(bounds.splits, queued.splits);
     return bounds;
   }
   void cut(const AttentionShape& shape, const StepBatch& step, Schedule& schedule) {
@@ -85,13 +91,12 @@ struct Cutting {
                          lengths.q_lens == nullptr && lengths.kv_lens == nullptr &&
                          lengths.q_start == nullptr;
     queue.narrows_slots = shares.narrows_slots = narrows;
-    if (queues)
-      make_schedule(shape, step, queue, schedule);
-    else
+    if (suits_shares(shape, step, shares))
       make_shares(shape, step, shares, schedule);
+    else
+      make_schedule(shape, step, queue, schedule);
   }
 
-  bool queues;
   ShareRules shares;
   CuttingRules queue;
 };
@@ -104,6 +109,7 @@ class Sm90Plan final : public Plan {
         functions_(row.functions),
         device_(problem.device.index),
         stream_(static_cast<cudaStream_t>(problem.options.stream)),
+        queries_(row.rows > kMostNarrowRows ? row.rows : 0),
         cutting_(row, problem, blocks_of(functions_, device_, support.row)),
         schedule_(device_, cutting_.bounds(problem)) {
     const std::int64_t row_bytes = (shape().head_dim_v + 2) * std::int64_t{sizeof(float)};
@@ -116,9 +122,10 @@ class Sm90Plan final : public Plan {
     step.part_sums = static_cast<float*>(args.workspace);
     step.part_stats =
         reinterpret_cast<float2*>(step.part_sums + cutting_.most_part_rows() * shape().head_dim_v);
-    if (cutting_.queues) step.block_begin = nullptr;
     check_call(cudaSetDevice(device_), row());
-    check_call(functions_.launch(keys.maps(), step, cutting_.blocks(),
+    TensorMaps maps = keys.maps();
+    queries_.add_to(maps, step, shape().q_heads, shape().q_type);
+    check_call(functions_.launch(maps, step, cutting_.blocks(),
                                  static_cast<cudaStream_t>(args.stream)),
                row());
   }
@@ -134,6 +141,7 @@ class Sm90Plan final : public Plan {
   KernelFunctions functions_;
   int device_;
   cudaStream_t stream_;
+  MappedQueries queries_;
   Cutting cutting_;
   DeviceSchedule schedule_;
   Schedule laid_out_;
@@ -144,10 +152,15 @@ class Sm90Plan final : public Plan {
 
 int rows_of_items(const Problem& problem) {
   const std::int64_t rows = rows_of(problem);
-  // Two warpgroups with larger tiles keep up with three, and fewer rows are left over.
-  constexpr std::int64_t kMostRowsOfTwoGroups = 1536;
-  if (rows <= kRowsOfShares) return static_cast<int>(rows);
-  return is_mixed(problem) || rows > kMostRowsOfTwoGroups ? 192 : 128;
+  constexpr int kTwoGroups = 128;
+  constexpr int kThreeGroups = 192;
+  if (rows <= kTwoGroups) return static_cast<int>(rows);
+  // By measurement: two groups, which take turns, are ahead but for their larger tiles, which fit a
+  // diagonal worse.
+  constexpr std::int64_t kLongPrompt = 16384;
+  const bool diagonals = problem.phase == Phase::prefill || problem.phase == Phase::mixed;
+  const bool matter = problem.extent.kv_len < kLongPrompt || problem.shape.head_dim_qk <= 64;
+  return diagonals && matter ? kThreeGroups : kTwoGroups;
 }
 
 std::unique_ptr<Plan> make_sm90_plan(std::string_view backend, const Problem& problem,

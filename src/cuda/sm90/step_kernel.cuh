@@ -53,7 +53,7 @@ __device__ __forceinline__ void take_items(const StepArgs& args, const SharedLay
 /// The items of a block's share, one after the other.
 template <class Config>
 __global__ void __launch_bounds__(Config::kBlockThreads, 1)
-    attend_shares(const __grid_constant__ KeyMaps maps, const __grid_constant__ StepArgs args) {
+    attend_shares(const __grid_constant__ TensorMaps maps, const __grid_constant__ StepArgs args) {
   extern __shared__ __align__(1024) char memory[];
   const SharedLayout<Config> shared{memory};
   const int first = args.block_begin[blockIdx.x];
@@ -82,7 +82,7 @@ constexpr auto kernel_of() {
 }
 
 template <class Config>
-cudaError_t launch(const KeyMaps& maps, const StepArgs& args, int blocks, cudaStream_t stream) {
+cudaError_t launch(const TensorMaps& maps, const StepArgs& args, int blocks, cudaStream_t stream) {
   cudaLaunchAttribute overlap{};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;

@@ -29,6 +29,7 @@ struct TileConfig {
   static constexpr int kThreads = kWarps * 32;  ///< that take keys
   static constexpr int kBlockThreads = kThreads + 32;
   static constexpr int kTakers = kWarps;               ///< warps that take a tile
+  static constexpr int kItemReaders = kWarps;          ///< warps that an item has to wait for
   static constexpr int kKeys = kKeyWarps * kWarpKeys;  ///< of a tile
 
   // Tiles lie in boxes of 128 bytes of each key, as copies bring them (box_tile.cuh).

@@ -26,14 +26,18 @@ struct WideConfig {
   static constexpr int kGroups = kSharesRows ? 2 : kRows / kGroupRows;
   static constexpr int kWarps = 4 * kGroups;
   static constexpr int kThreads = kWarps * 32;          ///< that take keys
-  static constexpr int kLoaders = 96;                   ///< that bring queries
-  static constexpr int kBlockThreads = kThreads + 128;  ///< the producer's and theirs
+  static constexpr int kLoaders = 64;                   ///< that bring queries
+  static constexpr int kBlockThreads = kThreads + 128;  ///< a warp for keys, one for items, theirs
+  static constexpr int kItemReaders = kWarps + 1;       ///< warps that an item has to wait for
   static constexpr int kRegisters = kGroups == 3 ? 152 : 216;
   static constexpr int kProducerRegisters = kGroups == 3 ? 56 : 72;
   static constexpr int kTakers = kWarps;  ///< warps that take a tile or pass it
 
   /// Of a tile. Three groups hide what a tile costs beside its products, two need larger ones.
   static constexpr int kKeys = kRows == 128 && kDimQk <= 128 ? 128 : 64;
+  static constexpr bool kTakesTurns = kKeys == 128;  ///< turns.cuh
+  /// With so many of an item's tiles still to be brought the next item is claimed.
+  static constexpr int kTilesToClaimIn = 4;
   static constexpr int kQueryTiles = kDimQk <= 128 ? 2 : 1;  ///< that memory holds
 
   static constexpr int kKBoxes = kDimQk / 64;
@@ -44,7 +48,7 @@ struct WideConfig {
   // Sums of the second warpgroup on their way to the first: a row's dimensions, its statistics.
   static constexpr int kResultRow = kDimV + 8;  ///< floats
   static constexpr int kResultBytes = kSharesRows ? kRows * kResultRow * 4 : 0;
-  static constexpr int kViewBytes = 1088;
+  static constexpr int kViewBytes = 1152;
   static constexpr int kMostBytes =
       227 * 1024 - kQueryTiles * kQueryBytes - kResultBytes - kViewBytes;
   static constexpr int kStages = std::min(kMostBytes / kStageBytes, 12);

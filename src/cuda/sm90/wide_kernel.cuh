@@ -4,10 +4,12 @@
 
 #include "cuda/ptx/launch_overlap.cuh"
 #include "cuda/sm90/finish_wide_item.cuh"
+#include "cuda/sm90/item_scheduler.cuh"
+#include "cuda/sm90/key_producer.cuh"
 #include "cuda/sm90/query_loader.cuh"
 #include "cuda/sm90/shared_layout.cuh"
+#include "cuda/sm90/turns.cuh"
 #include "cuda/sm90/wide_config.h"
-#include "cuda/sm90/wide_producer.cuh"
 #include "cuda/sm90/wide_tile.cuh"
 
 namespace headwise::cuda::sm90 {
@@ -17,6 +19,7 @@ template <class Config>
 __device__ __forceinline__ void take_wide_items(const StepArgs& args,
                                                 const SharedLayout<Config>& shared) {
   const int group = static_cast<int>(opaque(threadIdx.x)) / 128;
+  Turns<Config>::begin();
   RingPlace<kItemPlaces> place;
   RingPlace<Config::kQueryTiles> queries;
   RingPlace<Config::kStages> stage;
@@ -24,9 +27,8 @@ __device__ __forceinline__ void take_wide_items(const StepArgs& args,
     ptx::mbarrier_wait(shared.item_full(place.index()), place.parity());
     HandedItem& item = shared.item(place.index());
     if (item.warps == 0) break;
-    const bool wanted =
-        Config::kSharesRows || ((item.warps >> group * 4 & 0xfU) != 0 &&
-                                group * Config::kGroupRows < item.view.item.rows);
+    const bool wanted = Config::kSharesRows || ((item.warps >> group * 4 & 0xfU) != 0 &&
+                                                group * Config::kGroupRows < item.view.item.rows);
     // Also where they are not needed: the loader has to have seen the item.
     ptx::mbarrier_wait(shared.queries_full(queries.index()), queries.parity());
     WideTile<Config> tile(args, shared, item, shared.queries(queries.index()));
@@ -45,7 +47,7 @@ __device__ __forceinline__ void take_wide_items(const StepArgs& args,
 /// Items of many query rows: a block's share, or what it takes from the queue.
 template <class Config>
 __global__ void __launch_bounds__(Config::kBlockThreads, 1)
-    attend_wide(const __grid_constant__ KeyMaps maps, const __grid_constant__ StepArgs args) {
+    attend_wide(const __grid_constant__ TensorMaps maps, const __grid_constant__ StepArgs args) {
   extern __shared__ __align__(1024) char memory[];
   const SharedLayout<Config> shared{memory};
   if (threadIdx.x == 0) {
@@ -56,9 +58,11 @@ __global__ void __launch_bounds__(Config::kBlockThreads, 1)
   if (threadIdx.x >= Config::kThreads) {
     ptx::give_registers<Config::kProducerRegisters>();
     if (threadIdx.x < Config::kThreads + 32)
-      WideProducer<Config>(maps, args, shared).run();
+      KeyProducer<Config>(maps, args, shared).run();
+    else if (threadIdx.x < Config::kThreads + 64)
+      ItemScheduler<Config>(args, shared).run();
     else
-      QueryLoader<Config>(args, shared).run();
+      QueryLoader<Config>(maps, args, shared).run();
   } else {
     ptx::take_registers<Config::kRegisters>();
     take_wide_items(args, shared);

@@ -5,6 +5,7 @@
 #include "cuda/ptx/tensor_copy.cuh"
 #include "cuda/ptx/wgmma.cuh"
 #include "cuda/sm90/shared_layout.cuh"
+#include "cuda/sm90/turns.cuh"
 #include "cuda/step/item_view.cuh"
 #include "cuda/step/queries.cuh"
 #include "cuda/tile/accumulators.cuh"
@@ -107,7 +108,9 @@ class WideTile {
   /// Probabilities of the item's first tile, in stage `now`.
   __device__ __forceinline__ void begin(const Stage& now, int tile) {
     await(shared_.keys_full(now.index()), now.parity());
+    Turns<Config>::await();
     start_keys(shared_.keys(now.index()));
+    Turns<Config>::give();
     ptx::wgmma_wait<0>(logits_[0]);
     release(shared_.keys_empty(now.index()));
     softmax(now, slot_of(tile));
@@ -130,6 +133,8 @@ class WideTile {
   /// A tile that others take, or nobody. Its place is free when all have seen it: else a warp that
   /// lags behind might find a later round's tile there.
   __device__ __forceinline__ void pass(const Stage& stage) const {
+    Turns<Config>::await();
+    Turns<Config>::give();
     await(shared_.keys_full(stage.index()), stage.parity());
     release(shared_.keys_empty(stage.index()));
     await(shared_.values_full(stage.index()), stage.parity());
@@ -156,9 +161,11 @@ class WideTile {
 
   __device__ __forceinline__ void start_both(const Stage& now, const Stage& next) {
     await(shared_.keys_full(next.index()), next.parity());
+    Turns<Config>::await();
     start_keys(shared_.keys(next.index()));
     await(shared_.values_full(now.index()), now.parity());
     start_values(shared_.values(now.index()));
+    Turns<Config>::give();
     ptx::wgmma_wait<1>(logits_[0]);
     release(shared_.keys_empty(next.index()));
   }
