@@ -28,18 +28,22 @@ TokenId Generator::timed_step(std::size_t tokens, PhaseTime& time) {
   const Clock::time_point start = Clock::now();
   const auto done = static_cast<std::size_t>(cache_.length(sequence_));
   const auto told = std::span(text_).first(done + tokens);
-  const std::span<const float> logits = transformer_.forward(told.last(tokens), sequence_, told);
-  const TokenId next = told.size() == text_.size() ? draw(logits) : 0;
+  const TokenId next = step(told.last(tokens), told);
   time.seconds += std::chrono::duration<double>(Clock::now() - start).count();
   time.attention += transformer_.attention_seconds() - attention_before;
   time.tokens += static_cast<std::int64_t>(tokens);
   return next;
 }
 
-/// Models may have more logits than tokens, so that their number is a round one.
-TokenId Generator::draw(std::span<const float> logits) {
-  const auto tokens = static_cast<std::size_t>(tokenizer_.vocab_size());
-  return sampler_.draw(logits.first(std::min(tokens, logits.size())));
+TokenId Generator::step(std::span<const TokenId> tokens, std::span<const TokenId> told) {
+  // Models may have more logits than tokens, so that their number is a round one.
+  const std::int64_t among =
+      std::min<std::int64_t>(tokenizer_.vocab_size(), transformer_.vocab_size());
+  const bool draws = told.size() == text_.size();
+  if (draws && sampler_.greedy())
+    return transformer_.forward_to_likeliest(tokens, sequence_, told, among);
+  const std::span<const float> logits = transformer_.forward(tokens, sequence_, told);
+  return draws ? sampler_.draw(logits.first(static_cast<std::size_t>(among))) : 0;
 }
 
 std::optional<TokenId> Generator::prefill() {

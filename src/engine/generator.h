@@ -48,7 +48,7 @@ class Generator {
  private:
   bool stopped() const { return events_.stop && events_.stop(); }
   TokenId timed_step(std::size_t tokens, PhaseTime& time);
-  TokenId draw(std::span<const float> logits);
+  TokenId step(std::span<const TokenId> tokens, std::span<const TokenId> told);
   void emit(const std::string& piece, Generation& generation) const;
 
   Transformer& transformer_;

@@ -6,6 +6,7 @@
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/norm.h"
+#include "ops/sampling.h"
 
 namespace headwise {
 namespace {
@@ -160,14 +161,21 @@ Activations Transformer::run_layers(std::span<const TokenId> tokens, SequenceId 
   return a;
 }
 
+/// Rows first ... first + count - 1 of a step, as the output matrix takes them.
+MutableTensorView Transformer::final_norm(const Activations& a, std::int64_t first,
+                                          std::int64_t count) const {
+  const MutableTensorView normed = row_range(a.normed, first, count);
+  rms_norm(row_range(a.residual, first, count), as_row(weights_->final_norm),
+           weights_->config.rms_eps, normed);
+  return normed;
+}
+
 /// Of rows first ... first + count - 1 of a step, [count, vocab].
 std::span<const float> Transformer::logits_of(const Activations& a, std::int64_t first,
                                               std::int64_t count) {
   const std::int64_t vocab = weights_->config.vocab;
   logits_.resize(static_cast<std::size_t>(count * vocab));
-  const MutableTensorView normed = row_range(a.normed, first, count);
-  rms_norm(row_range(a.residual, first, count), as_row(weights_->final_norm),
-           weights_->config.rms_eps, normed);
+  const MutableTensorView normed = final_norm(a, first, count);
   weights_->output_matrix().multiply(normed, dense(logits_.data(), DType::f32, {count, vocab}));
   return logits_;
 }
@@ -176,6 +184,20 @@ std::span<const float> Transformer::forward(std::span<const TokenId> tokens, Seq
                                             std::span<const TokenId> told) {
   const Activations a = run_layers(tokens, sequence, told);
   return logits_of(a, std::ssize(tokens) - 1, 1);
+}
+
+TokenId Transformer::forward_to_likeliest(std::span<const TokenId> tokens, SequenceId sequence,
+                                          std::span<const TokenId> told, std::int64_t among) {
+  const Activations a = run_layers(tokens, sequence, told);
+  const std::int64_t last = std::ssize(tokens) - 1;
+  WeightMatrix& output = weights_->output_matrix();
+  // A copy that makes each token cheaper is made when tokens without it have cost as much.
+  constexpr int kTokensOfACopy = 64;
+  if (likeliest_tokens_ < kTokensOfACopy || !output.finds_largest_row()) {
+    ++likeliest_tokens_;
+    return argmax(logits_of(a, last, 1).first(static_cast<std::size_t>(among)));
+  }
+  return output.largest_row(final_norm(a, last, 1), among);
 }
 
 void Transformer::forward_each(

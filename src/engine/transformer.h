@@ -39,6 +39,11 @@ class Transformer {
   std::span<const float> forward(std::span<const TokenId> tokens, SequenceId sequence,
                                  std::span<const TokenId> told = {});
 
+  /// The same, but for the likeliest of the first `among` tokens of the vocabulary to follow, the
+  /// first among equals. Throws Error, too, where a logit is NaN; the step is done then.
+  TokenId forward_to_likeliest(std::span<const TokenId> tokens, SequenceId sequence,
+                               std::span<const TokenId> told, std::int64_t among);
+
   /// The same, with the logits of the token after each of `tokens`, in order, to `row`.
   void forward_each(
       std::span<const TokenId> tokens, SequenceId sequence,
@@ -57,6 +62,7 @@ class Transformer {
   std::span<const StepAttention> attention() const { return attention_; }  ///< by group
   double attention_seconds() const;  ///< spent in attention so far
   std::int32_t max_tokens() const { return max_tokens_; }
+  std::int64_t vocab_size() const { return weights_->config.vocab; }
 
  private:
   void check_step(std::span<const TokenId> tokens) const;
@@ -69,6 +75,7 @@ class Transformer {
   void feed_forward(const Activations& a, LayerWeights& weights);
   void add_product(const TensorView& x, WeightMatrix& w, const std::vector<float>& post_norm,
                    const Activations& a);
+  MutableTensorView final_norm(const Activations& a, std::int64_t first, std::int64_t count) const;
   std::span<const float> logits_of(const Activations& a, std::int64_t first, std::int64_t count);
 
   ModelWeights* weights_;
@@ -81,6 +88,7 @@ class Transformer {
   std::vector<RopeTable> ropes_;          // by group
   std::span<KvCalibration> calibrations_;
   StepBuffers buffers_;
+  int likeliest_tokens_ = 0;   // that forward_to_likeliest() has returned
   std::vector<float> logits_;  // [rows that are wanted together, vocab]
 };
 

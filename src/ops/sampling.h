@@ -26,6 +26,8 @@ class Sampler {
   /// Throws Error(invalid_input) naming an option that is out of range.
   explicit Sampler(const SamplingOptions& options);
 
+  /// Whether every token is the one with the largest logit.
+  bool greedy() const { return options_.temperature == 0.0; }
   /// Throws Error(invalid_input) as argmax does.
   std::int32_t draw(std::span<const float> logits);
 

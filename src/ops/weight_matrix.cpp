@@ -122,6 +122,20 @@ void WeightMatrix::multiply_blocks(const Rows<const float>& x, const MutableTens
   }
 }
 
+bool WeightMatrix::finds_largest_row() const {
+  return maths_ != Maths::f32 && parts_.size() == 1 && LargestRow::pays(parts_.front());
+}
+
+std::int32_t WeightMatrix::largest_row(const TensorView& x, std::int64_t among) {
+  check(finds_largest_row() && among > 0 && among <= rows_, "no largest of ", among, " rows");
+  if (!largest_row_ || largest_row_->rows() != among) {
+    StoredRows first = parts_.front();
+    first.rows = among;
+    largest_row_ = std::make_unique<LargestRow>(first);
+  }
+  return largest_row_->of(rows_of(x, "x"));
+}
+
 void WeightMatrix::row(std::int64_t index, float* out) const {
   for (const StoredRows& part : parts_) {
     if (index < part.rows) {

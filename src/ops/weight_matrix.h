@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headwise/tensor_view.h"
+#include "ops/largest_row.h"
 #include "ops/linear.h"
 #include "ops/rows.h"
 #include "ops/stored_rows.h"
@@ -51,6 +52,12 @@ class WeightMatrix {
   /// where types or sizes do not fit.
   void multiply(const TensorView& x, const MutableTensorView& y, Into into = Into::overwrite);
 
+  /// Whether largest_row() reads much less than multiply(), once it has made a copy in four bits.
+  bool finds_largest_row() const;
+  /// The first `among` rows' largest product with x, [1, columns] f32, by index: that of argmax()
+  /// and multiply(). Throws Error(invalid_input) as they do, and unless finds_largest_row().
+  std::int32_t largest_row(const TensorView& x, std::int64_t among);
+
   /// Row `index`, dequantised, to `out`, [columns].
   void row(std::int64_t index, float* out) const;
 
@@ -63,6 +70,7 @@ class WeightMatrix {
   std::int64_t columns_ = 0;
   Maths maths_ = Maths::f32;
   std::unique_ptr<Copy> copy_;
+  std::unique_ptr<LargestRow> largest_row_;  // of so many rows as were last asked for
 };
 
 }  // namespace headwise

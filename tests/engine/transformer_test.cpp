@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/log.h"
+#include "ops/sampling.h"
 #include "tests/engine/tiny_engine.h"
 #include "tests/model/error_of.h"
 
@@ -115,6 +116,30 @@ TEST_P(EveryFamily, EachRowOfAStepHasItsLogits) {
   transformer.forward_each(std::span(tokens).first(5), sequence, compare(0));
   transformer.forward_each(std::span(tokens).subspan(5), sequence, compare(5));
   EXPECT_EQ(next, 75);
+}
+
+/// Also behind the 64th token, from where on it is looked for in fewer bits.
+TEST(Transformer, TheLikeliestTokenIsThatOfTheLogits) {
+  if (!can_compute(Maths::blocks)) GTEST_SKIP() << "no block products on this machine";
+  TinyModel model = llama_model();
+  model.width = 32;  // whole blocks
+  model.spare_rows = 4200;
+  TinyEngine engine(model, Maths::blocks);
+  ASSERT_TRUE(engine.weights.output_matrix().finds_largest_row());
+  KvCacheOptions options = engine.cache_options(16, 20);
+  options.max_sequences = 2;
+  KvCache cache(options);
+  const SequenceId by_logits = cache.create();
+  const SequenceId by_search = cache.create();
+  Transformer transformer(engine.weights, cache, engine.attention_options(1));
+  TokenId next = 5;
+  for (int i = 0; i < 79; ++i) {
+    const std::int64_t among = engine.weights.config.vocab - i % 2 * 3;
+    const auto logits = transformer.forward({&next, 1}, by_logits);
+    const TokenId expected = argmax(logits.first(static_cast<std::size_t>(among)));
+    next = transformer.forward_to_likeliest({&next, 1}, by_search, {}, among);
+    ASSERT_EQ(next, expected) << i;
+  }
 }
 
 /// The pools have no more pages than windows and a step take: 8 tokens of 2 a page, and a half.

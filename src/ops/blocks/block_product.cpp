@@ -106,4 +106,30 @@ void block_product(const BlockIsa& isa, const Rows<const float>& x, const Stored
   }
 }
 
+void block_product_of_rows(const BlockIsa& isa, const Rows<const float>& x, const StoredRows& w,
+                           std::span<const std::int32_t> rows, std::span<float> products) {
+  check(x.count == 1 && x.width == w.columns && rows.size() == products.size(), "x is [", x.count,
+        ", ", x.width, "], w has rows of ", w.columns, "; ", rows.size(), " rows, ",
+        products.size(), " products");
+  check(std::all_of(rows.begin(), rows.end(),
+                    [&](std::int32_t row) { return row >= 0 && row < w.rows; }),
+        "a row is none of the matrix's ", w.rows);
+  const bool quantised = block_elements(w.format) > 1;
+  const FixedPointRows fixed(isa, quantised ? x : Rows<const float>{});
+  const BlockKernels& kernels = isa.kernels(w.format);
+  const auto count = static_cast<std::int64_t>(rows.size());
+#pragma omp parallel for schedule(static)
+  for (std::int64_t first = 0; first < count; first += kBlockRows) {
+    float out[1][kBlockRows];
+    BlockWork work{
+        .x = {x[0]}, .fixed = quantised ? fixed.data() : nullptr, .columns = x.width, .y = out};
+    const std::int64_t here = std::min<std::int64_t>(count - first, kBlockRows);
+    for (int lane = 0; lane < kBlockRows; ++lane)
+      work.w[lane] =
+          w.row(rows[static_cast<std::size_t>(first + std::min<std::int64_t>(lane, here - 1))]);
+    kernels.of[0](work);
+    std::copy_n(out[0], here, products.data() + first);
+  }
+}
+
 }  // namespace headwise

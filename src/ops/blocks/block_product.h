@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "ops/blocks/block_kernels.h"
 #include "ops/linear.h"
 #include "ops/rows.h"
@@ -17,5 +20,10 @@ const BlockIsa* block_isa();
 /// sizes do not fit.
 void block_product(const BlockIsa& isa, const Rows<const float>& x, const StoredRows& w,
                    const Rows<float>& y, Into into);
+
+/// products[i] = row rows[i] of w times x, a single row: bit for bit what block_product() makes of
+/// it. Throws Error(invalid_input) where sizes do not fit or there is no such row.
+void block_product_of_rows(const BlockIsa& isa, const Rows<const float>& x, const StoredRows& w,
+                           std::span<const std::int32_t> rows, std::span<float> products);
 
 }  // namespace headwise
