@@ -110,8 +110,9 @@ class Sharing {
         piece.first_tile = 0;
         piece.end_tile = whole.tiles;
         if (whole.cost <= left) {
+          const std::int64_t rest = shape_.kv_heads - piece.kv_head;
           piece.kv_heads = static_cast<std::int32_t>(
-              std::min<std::int64_t>(shape_.kv_heads - piece.kv_head, left / whole.cost));
+              rest * whole.cost <= left ? rest : left / whole.cost);  // divisions are slow
           place(piece);
           left -= piece.kv_heads * whole.cost;
           piece.kv_head += piece.kv_heads;
