@@ -40,7 +40,7 @@ def attention_types(row, dtype):
 
 
 def attention_shape(row):
-    """The layer that a row is about, or None. The window is in keys a query sees, 0: all."""
+    """The layer that a row is about, or None. Window 0 is none."""
     heads = (row["num_heads"], row["num_key_value_heads"])
     window = row["window_size"]
     if heads not in HEADS or row["head_dim"] not in HEAD_DIMS or (window > 128 and row["head_dim"] != 128):
