@@ -20,7 +20,7 @@ ARROWS = {
     "kv": {"core", "attention"},
     "ops": {"core"},
     "model": {"core"},
-    "advisor": {"core", "public attention", "model/config"},
+    "advisor": {"core", "public attention", "model/config", "model/json/json_fields", "model/json/json_text"},
     "engine": {"core", "attention", "backends", "kv", "ops", "model"},
     "bench": {"core", "attention", "cuda", "backends", "advisor", "engine", "kv", "model"},
     "cli": {"core", "attention", "backends", "advisor", "engine", "kv", "model", "bench"},
