@@ -69,8 +69,8 @@ Types all_windowed_types(ModelFields& fields, const ConfigFamily& family, int la
 }
 
 Types windowed_from_types(ModelFields& fields, const ConfigFamily& family, int layers) {
-  fields.has("sliding_window");
-  const bool asked = fields.has("max_window_layers");
+  const bool has_window = fields.has("sliding_window");
+  const bool has_first = fields.has("max_window_layers");
   if (!fields.has("use_sliding_window")) {
     fields.assume("use_sliding_window", "false",
                   concat("transformers' default for ", family.model_type));
@@ -78,7 +78,8 @@ Types windowed_from_types(ModelFields& fields, const ConfigFamily& family, int l
   if (!fields.boolean_or("use_sliding_window", false)) {
     return Types(static_cast<std::size_t>(layers), LayerType::full);
   }
-  check(asked, "field 'max_window_layers' is missing, where 'use_sliding_window' is true");
+  check(has_window, "field 'sliding_window' is missing, where 'use_sliding_window' is true");
+  check(has_first, "field 'max_window_layers' is missing, where 'use_sliding_window' is true");
   const int first = fields.integer("max_window_layers", 0, kMostDescribedLayers);
   return by_rule(layers,
                  [&](int layer) { return layer >= first ? LayerType::windowed : LayerType::full; });
@@ -93,20 +94,20 @@ Types gemma3_types(ModelFields& fields, const ConfigFamily& family, int layers) 
 }
 
 Types llama4_types(ModelFields& fields, int layers) {
+  constexpr auto kList = "no_rope_layers";
+  const std::vector<int> rotary =
+      fields.has(kList) ? fields.integers(kList, 0, 1) : std::vector<int>{};
+  fields.has("no_rope_layer_interval");
   if (!fields.has("attention_chunk_size")) {
     check(!fields.is_left_out("attention_chunk_size"), "field 'attention_chunk_size' is missing");
     return Types(static_cast<std::size_t>(layers), LayerType::full);
   }
-  constexpr auto kList = "no_rope_layers";
-  const std::vector<int> rotary =
-      fields.has(kList) ? fields.integers(kList, 0, 1) : std::vector<int>{};
   if (rotary.empty()) {
     const int interval =
         fields.count_or_assume("no_rope_layer_interval", kMostDescribedLayers, 4,
                                "transformers' default: each fourth layer has full attention");
     return but_every(layers, interval, LayerType::chunked);
   }
-  fields.has("no_rope_layer_interval");
   check(std::ssize(rotary) == layers, "field 'no_rope_layers' has ", rotary.size(), " values for ",
         layers, " layers");
   return by_rule(layers, [&](int layer) {  // 1 says, whatever the name, that it has positions

@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 29> kTelling{
     "period",    "state", "block",        "pruned_", "index_"};
 
 // Those of them that change neither a shape nor a count of large matrices.
-constexpr std::array<std::string_view, 33> kHarmless{"_attn_implementation",
+constexpr std::array<std::string_view, 34> kHarmless{"_attn_implementation",
                                                      "_attn_implementation_autoset",
                                                      "attention_bias",
                                                      "attention_dropout",
@@ -47,6 +47,7 @@ constexpr std::array<std::string_view, 33> kHarmless{"_attn_implementation",
                                                      "partial_rotary_factor",
                                                      "pretraining_tp",
                                                      "pruned_heads",
+                                                     "query_pre_attn_scalar",
                                                      "rope_interleaved",
                                                      "use_qk_norm"};
 
