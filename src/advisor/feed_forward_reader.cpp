@@ -120,9 +120,10 @@ std::vector<bool> read_expert_layers(ModelFields& fields, const ConfigFamily& fa
 }
 
 DenseFeedForward read_dense(ModelFields& fields, const ConfigFamily& family) {
-  constexpr auto kLlama4Width = "intermediate_size_mlp";
-  const auto* name = family.experts == ExpertRule::llama4 ? kLlama4Width : kWidth;
-  return {.width = fields.count(name, kLargestFeedForward)};
+  constexpr auto kBesideExperts = "intermediate_size_mlp";
+  const bool beside = family.experts == ExpertRule::llama4 ||
+                      (family.experts == ExpertRule::by_fields && fields.has(kBesideExperts));
+  return {.width = fields.count(beside ? kBesideExperts : kWidth, kLargestFeedForward)};
 }
 
 }  // namespace
@@ -139,8 +140,8 @@ std::vector<FeedForward> read_feed_forward(ModelFields& fields, const ConfigFami
   }
   check(experts || family.experts == ExpertRule::none || family.experts == ExpertRule::by_fields,
         "field 'num_experts' is missing, nor is there num_local_experts or n_routed_experts");
-  // What a model without dense layers, or without experts, does not need may stand there.
-  for (const auto* name : {"intermediate_size", "intermediate_size_mlp"}) fields.has(name);
+  fields.has(kWidth);  // may stand there where there are only experts
+  if (family.experts == ExpertRule::llama4) fields.has("intermediate_size_mlp");
   if (!experts) {
     return std::vector<FeedForward>(static_cast<std::size_t>(layers), read_dense(fields, family));
   }

@@ -50,7 +50,7 @@ void assume_types(ModelFields& fields, std::string value, const ConfigFamily& fa
 }
 
 /// A window without a list of the layers that have it says nothing, unless it goes unused.
-Types full_types(ModelFields& fields, int layers) {
+Types full_types(ModelFields& fields, const ConfigFamily& family, int layers) {
   fields.has("max_window_layers");
   const bool unused =
       !fields.boolean_or("use_sliding_window", true) && fields.has("sliding_window");
@@ -58,6 +58,9 @@ Types full_types(ModelFields& fields, int layers) {
   for (const auto* name : {"sliding_window", "attention_chunk_size", "linear_num_value_heads"})
     check(!fields.has(name), "field ", fields.full(name),
           " is there, but no 'layer_types' says which layers have it");
+  if (!family.is_known) {
+    fields.assume("layer_types", "full_attention in all layers", "no field says otherwise");
+  }
   return Types(static_cast<std::size_t>(layers), LayerType::full);
 }
 
@@ -65,6 +68,10 @@ Types all_windowed_types(ModelFields& fields, const ConfigFamily& family, int la
   const bool left_out = fields.is_left_out("sliding_window");
   const bool windowed = fields.has("sliding_window") || (left_out && family.window > 0);
   if (windowed) assume_types(fields, "sliding_attention in all layers", family);
+  if (left_out && !windowed) {
+    fields.assume("sliding_window", "null",
+                  concat("transformers' default for ", family.model_type));
+  }
   return Types(static_cast<std::size_t>(layers), windowed ? LayerType::windowed : LayerType::full);
 }
 
@@ -139,7 +146,7 @@ Types types_by_pattern(ModelFields& fields, const ConfigFamily& family, int laye
     case LayerPattern::listed_linear:
       break;
   }
-  return full_types(fields, layers);
+  return full_types(fields, family, layers);
 }
 
 }  // namespace

@@ -116,6 +116,9 @@ TEST(ModelReader, MixtralsAndQwensExperts) {
   EXPECT_EQ(softmax(mixtral, 0).span, AttentionSpan{});
   EXPECT_EQ(experts(mixtral, 0),
             (MixtureOfExperts{.experts = 8, .top_k = 2, .expert_width = 14336}));
+  Json left_out = config_json("mixtral-8x7b");
+  left_out.erase("sliding_window");
+  EXPECT_EQ(assumed(description_of(left_out), "sliding_window"), "null");
   EXPECT_EQ(experts(described("qwen3-235b-a22b"), 0),
             (MixtureOfExperts{.experts = 128, .top_k = 8, .expert_width = 1536}));
   Json json = config_json("qwen3-235b-a22b");
@@ -266,6 +269,18 @@ TEST(ModelReader, UnknownFamiliesAreReadByTheirFields) {
   json = config_json("qwen3-8b");
   json["model_type"] = "brand_new";
   EXPECT_EQ(description_of(json).groups[0].layer, described("qwen3-8b").groups[0].layer);
+}
+
+TEST(ModelReader, WhatUnknownFamiliesDoNotSayIsAssumed) {
+  Json json = config_json("llama-3.1-8b");
+  json["model_type"] = "brand_new";
+  EXPECT_EQ(assumed(description_of(json), "layer_types"), "full_attention in all layers");
+  json = config_json("llama-4-maverick");
+  json["text_config"]["model_type"] = "brand_new";
+  json["text_config"]["layer_types"] = std::vector<std::string>(48, "chunked_attention");
+  const ModelDescription model = description_of(json);
+  EXPECT_EQ(dense_width(model, 0), 16384);
+  EXPECT_EQ(softmax(model, 0).span, (AttentionSpan{SpanKind::chunked, 8192}));
 }
 
 TEST(ModelReader, FieldsThatDoNotMatterMayBeAnything) {

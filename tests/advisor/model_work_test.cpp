@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "advisor/description_limits.h"
+#include "advisor/kv_state.h"
 #include "tests/advisor/described_model.h"
 
 namespace headwise {
@@ -179,6 +181,36 @@ TEST(ModelWork, ParametersOfHybrids) {
             2304LL * 32 * 192 + 2304 * 576 + 512 * 32 * 256 + 32 * 128 * 2304);
   EXPECT_NEAR(static_cast<double>(count_parameters(kimi).all.total()), 49e9, 0.5e9);
   EXPECT_NEAR(static_cast<double>(count_parameters(kimi).active.in_layers()), 3e9, 0.5e9);
+}
+
+TEST(ModelWork, IntegersOfTheLargestModelsFit) {
+  nlohmann::json dense = config_json("llama-3.1-8b");
+  nlohmann::json experts = config_json("deepseek-r1");
+  for (nlohmann::json* json : {&dense, &experts}) {
+    (*json)["num_hidden_layers"] = kMostDescribedLayers;
+    (*json)["num_attention_heads"] = kMostDescribedHeads;
+    (*json)["num_key_value_heads"] = kMostDescribedHeads;
+    (*json)["hidden_size"] = kLargestHidden;
+    (*json)["vocab_size"] = kLargestDescribedVocab;
+    (*json)["max_position_embeddings"] = kLargestContext;
+  }
+  dense["head_dim"] = kLargestDescribedHeadDim;
+  dense["intermediate_size"] = kLargestFeedForward;
+  for (const auto* name : {"qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"})
+    experts[name] = kLargestDescribedHeadDim;
+  for (const auto* name : {"q_lora_rank", "kv_lora_rank"}) experts[name] = kLargestRank;
+  experts["moe_intermediate_size"] = kLargestFeedForward;
+  experts["n_routed_experts"] = kMostExperts;
+  experts["n_shared_experts"] = kMostSharedExperts;
+  experts["first_k_dense_replace"] = 0;
+  for (const nlohmann::json& json : {dense, experts}) {
+    const ModelDescription model = description_of(json);
+    const double naive = static_cast<double>(kv_state(model, DType::f32).naive_per_token);
+    EXPECT_LT(naive * kLargestContext, 0x1p63);
+    EXPECT_GT(kv_bytes(model, DType::f32, kLargestContext), 1LL << 40);
+    EXPECT_GT(count_parameters(model).all.total(), 1LL << 40);
+    EXPECT_GT(attention_pairs({}, {0, kLargestContext}), 1LL << 52);
+  }
 }
 
 }  // namespace
