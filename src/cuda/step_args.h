@@ -72,11 +72,11 @@ struct StepArgs {
   std::int32_t dim_qk = 0;
   std::int32_t dim_v = 0;
   bool q_is_f16 = false;
-  bool q_pairs = false;    ///< q's rows start at multiples of 4 bytes
-  bool q_chunks = false;   ///< they are whole 16-byte chunks, at multiples of 16 bytes; signs stay
-  bool out_pairs = false;  ///< out's rows start at multiples of two elements
+  bool q_pairs = false;     ///< q's rows start at multiples of 4 bytes
+  bool q_chunks = false;    ///< they are whole 16-byte chunks, at multiples of 16 bytes; signs stay
+  bool out_pairs = false;   ///< out's rows start at multiples of two elements
   bool out_chunks = false;  ///< they are 16-bit numbers at multiples of 16 bytes
-  bool kv_chunks = false;  ///< K's and V's rows are whole 16-byte chunks, at multiples of 16 bytes
+  bool kv_chunks = false;   ///< K's and V's rows are whole 16-byte chunks, at multiples of 16 bytes
   OutType out_type = OutType::bf16;
 
   const std::int32_t* block_begin = nullptr;  ///< shares: each block's first item, and their end

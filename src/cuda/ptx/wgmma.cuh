@@ -16,8 +16,8 @@ namespace headwise::cuda::ptx {
 __device__ __forceinline__ std::uint64_t box_descriptor(std::uint32_t shared, int next_box) {
   constexpr std::uint64_t kEightRows = 1024;
   constexpr std::uint64_t kSwizzle128 = 1;
-  const std::uint32_t low =
-      ((shared & 0x3ffffU) >> 4) | static_cast<std::uint32_t>(next_box >> 4) << 16;
+  const std::uint32_t between = static_cast<std::uint32_t>(next_box >> 4) << 16;
+  const std::uint32_t low = ((shared & 0x3ffffU) >> 4) | between;
   return (kEightRows >> 4) << 32 | kSwizzle128 << 62 | low;
 }
 
@@ -278,8 +278,8 @@ __device__ __forceinline__ void wgmma_wait(float (&d)[32][4]) {
                : "memory");
 }
 
-/// What is in D's registers is computed before what is volatile and comes behind this: a wait, above
-/// all.
+/// What is in D's registers is computed before what is volatile and comes behind this: a wait,
+/// above all.
 template <int kTiles>
 __device__ __forceinline__ void computed(float (&d)[kTiles][4]) {
 #pragma unroll

@@ -9,8 +9,8 @@
 
 namespace headwise::cuda::sm90 {
 
-/// Of an item's tiles, those that matter to a warpgroup. Of the plain ones all of its rows see every
-/// key, and have seen some before.
+/// Of an item's tiles, those that matter to a warpgroup. Of the plain ones all of its rows see
+/// every key, and have seen some before.
 struct GroupTiles {
   int first = 0;
   int end = 0;

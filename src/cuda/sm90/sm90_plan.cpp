@@ -125,9 +125,9 @@ class Sm90Plan final : public Plan {
     check_call(cudaSetDevice(device_), row());
     TensorMaps maps = keys.maps();
     queries_.add_to(maps, step, shape().q_heads, shape().q_type);
-    check_call(functions_.launch(maps, step, cutting_.blocks(),
-                                 static_cast<cudaStream_t>(args.stream)),
-               row());
+    check_call(
+        functions_.launch(maps, step, cutting_.blocks(), static_cast<cudaStream_t>(args.stream)),
+        row());
   }
 
  private:

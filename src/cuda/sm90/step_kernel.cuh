@@ -100,9 +100,8 @@ cudaError_t prepare(int* blocks_per_multiprocessor) {
   const cudaError_t status = cudaFuncSetAttribute(
       kernel_of<Config>(), cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
   if (status != cudaSuccess) return status;
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks_per_multiprocessor,
-                                                       kernel_of<Config>(), Config::kBlockThreads,
-                                                       Config::kSharedBytes);
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      blocks_per_multiprocessor, kernel_of<Config>(), Config::kBlockThreads, Config::kSharedBytes);
 }
 
 template <class Config>
