@@ -148,6 +148,7 @@ class Sharing {
     schedule_.splits.clear();
     schedule_.part_rows = 0;
     team_begin_.assign(1, 0);
+    pieces_.reserve(wholes_.size() + 4 * static_cast<std::size_t>(teams_));
     const auto end_team = [&] {
       if (pieces_.size() > team_begin_.back()) team_begin_.push_back(pieces_.size());
     };
@@ -178,17 +179,26 @@ class Sharing {
 
   /// Each team's pieces, to each of its blocks.
   void lay_out() {
-    schedule_.items.clear();
+    schedule_.items.resize(count_items());  // there are thousands: no look at room for each
+    items_ = 0;
     schedule_.shared_tokens.clear();
     schedule_.block_begin.assign(1, 0);
     for (std::size_t team = 0; team + 1 < team_begin_.size(); ++team)
       for (int block = 0; block < team_; ++block) {
         for (std::size_t i = team_begin_[team]; i < team_begin_[team + 1]; ++i)
           add_items(pieces_[i], block);
-        schedule_.block_begin.push_back(static_cast<std::int32_t>(schedule_.items.size()));
+        schedule_.block_begin.push_back(static_cast<std::int32_t>(items_));
       }
     schedule_.block_begin.resize(static_cast<std::size_t>(rules_.blocks) + 1,
-                                 static_cast<std::int32_t>(schedule_.items.size()));
+                                 static_cast<std::int32_t>(items_));
+  }
+
+  std::size_t count_items() const {
+    std::int64_t count = 0;
+    for (const Piece& piece : pieces_)
+      count += std::int64_t{piece.kv_heads} *
+               ((wholes_[piece.whole].item.rows + rules_.rows - 1) / rules_.rows);
+    return static_cast<std::size_t>(count);
   }
 
   /// A block's rows of a piece, if there are any, and those of its keys that they see.
@@ -212,9 +222,11 @@ class Sharing {
       const Split& split = schedule_.splits[static_cast<std::size_t>(item.split)];
       item.part_row = split.part_row + piece.part * split.rows;
     }
-    item.kv_head = piece.kv_head;
-    for (; item.kv_head < piece.kv_head + piece.kv_heads; ++item.kv_head)
-      schedule_.items.push_back(item);
+    for (std::int32_t i = 0; i < piece.kv_heads; ++i) {
+      WorkItem& own = schedule_.items[items_++];
+      own = item;
+      own.kv_head = piece.kv_head + i;
+    }
   }
 
   const AttentionShape& shape_;
@@ -223,6 +235,7 @@ class Sharing {
   const int team_;
   const std::int64_t teams_;
   Schedule& schedule_;
+  std::size_t items_ = 0;  // that are laid out
   std::vector<Whole> wholes_;
   std::vector<Piece> pieces_;            // each team's one behind the other
   std::vector<std::size_t> team_begin_;  // each one's first piece, and their end
