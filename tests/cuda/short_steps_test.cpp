@@ -1,5 +1,5 @@
-// Decodes, appends and prefill of the shapes that serving has: the whole suite's cases are so varied
-// that few of them are ones that a kernel for these alone computes.
+// Decodes, appends and prefill of the shapes that serving has: the whole suite's cases are so
+// varied that few of them are ones that a kernel for these alone computes.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,6 @@
 
 namespace headwise::conformance {
 namespace {
-
 
 AttentionShape random_shape(Rng& rng) {
   struct Dims {
@@ -133,8 +132,8 @@ TEST_P(ShortSteps, MeetTheBounds) { judge(GetParam(), 60, random_recipe); }
 
 TEST_P(LongSteps, MeetTheBounds) { judge(GetParam(), 20, long_recipe); }
 
-// Logits that pass a row's first ones by hundreds, most of them late: a kernel that counts on what it
-// saw first has to find that out, also in parts of a split and in some rows alone.
+// Logits that pass a row's first ones by hundreds, most of them late: a kernel that counts on what
+// it saw first has to find that out, also in parts of a split and in some rows alone.
 TEST_P(GrowingLogits, MeetTheBounds) {
   judge(GetParam(), 12, [](Rng& rng) {
     Recipe recipe = rng.below(3) == 0 ? random_recipe(rng) : long_recipe(rng);
