@@ -11,9 +11,9 @@
 
 namespace headwise::cuda::sm90 {
 
-/// The warp that brings the keys of a block's items, tile after tile. A
-/// lane copies a box: a page, or a part of one. Lanes look the block table up for 32 boxes at a
-/// time, one such look-up ahead: when memory is busy an answer takes longer than a tile.
+/// The warp that brings the keys of a block's items, tile after tile. A lane copies a box: a page,
+/// or a part of one. Lanes look the block table up for 32 boxes at a time, one such look-up ahead:
+/// when memory is busy an answer takes longer than a tile.
 ///
 /// It begins before the launch before this one is complete, and waits for it before it reads what
 /// that launch may have written: K and V of the step's new tokens.

@@ -44,7 +44,8 @@ bool suits_shares(const AttentionShape& shape, const StepBatch& step, const Shar
     const std::int64_t rows = std::int64_t{step.q_lens[r]} * shape.group_size();
     if (rows > most) return false;
     if (team == 1 || rows == 0) continue;
-    if (rows <= most - rules.rows || step.kv_lens[r] < 4 * step.q_lens[r]) return false;
+    if (rows <= most - rules.rows || step.kv_lens[r] < std::int64_t{4} * step.q_lens[r])
+      return false;
   }
   return true;
 }
