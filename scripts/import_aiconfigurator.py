@@ -9,14 +9,12 @@ heeded), 250 MB, from the network. Only a part of the rows is taken: see aiconfi
 
 import argparse
 import json
-import os
 import pathlib
 import re
-import subprocess
 import sys
-import venv
 
 import aiconfigurator_rows as rows
+import own_environment
 
 PACKAGE = "aiconfigurator-core==0.12.0"
 RELEASED = "2026-09"  # the package's; its tables bear no dates
@@ -27,27 +25,6 @@ NOTICE = "Copyright (c) 2025-2026 NVIDIA CORPORATION & AFFILIATES. All rights re
 
 def say(text):
     print(f"import_aiconfigurator: {text}", file=sys.stderr)
-
-
-def environment():
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return pathlib.Path(cache, "headwise", "aiconfigurator")
-
-
-def enter_environment():
-    """Starts this script again in its environment, which is made first if it is not there."""
-    folder = environment()
-    if pathlib.Path(sys.prefix).resolve() == folder.resolve():
-        return
-    python = folder / "bin" / "python"
-    ready = folder / PACKAGE
-    if not ready.exists():
-        say(f"installing {PACKAGE} and {READER} into {folder}")
-        venv.create(folder, with_pip=True, clear=True)
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        subprocess.run([*install, PACKAGE, READER], check=True)
-        ready.touch()
-    os.execv(python, [python, *sys.argv])
 
 
 def tables_folder():
@@ -133,7 +110,7 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
-    enter_environment()
+    own_environment.enter("aiconfigurator", (PACKAGE, READER), ("--no-deps",))
     version, files, queries = collect(options)
     write(options, version, files, queries)
     points = sum(len(table["points"]) for query in queries for table in query["tables"])

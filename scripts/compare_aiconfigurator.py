@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Lays the answers of `headwise codesign` beside those of aiconfigurator, for the same questions (docs/accuracy.md).
+
+compare_aiconfigurator.py [--headwise build/release/headwise] [--out docs/accuracy.json] [--only MODEL] [--no-search]
+
+The first run makes an environment with the package in ~/.cache/headwise/aiconfigurator-cli (XDG_CACHE_HOME is heeded),
+850 MB, from the network; nothing else needs it. Without --headwise only aiconfigurator answers."""
+
+import argparse
+import json
+import logging
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import aiconfigurator_answers as answers
+import aiconfigurator_points as points
+import aiconfigurator_side_by_side as side_by_side
+import own_environment
+
+PACKAGE = "aiconfigurator==0.12.0"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CONFIGS = ROOT / "tests" / "data" / "configs"
+
+
+def say(text):
+    print(f"compare_aiconfigurator: {text}", file=sys.stderr)
+
+
+def quiet():
+    """aiconfigurator tells of its tables, and that its successor has another name, on every call."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+
+
+def model_folder(scratch, model, weights):
+    folder = pathlib.Path(scratch, f"{model}-{weights}")
+    if not folder.exists():
+        folder.mkdir()
+        config = json.loads((CONFIGS / f"{model}.json").read_text(encoding="utf-8"))
+        (folder / "config.json").write_text(json.dumps(points.config_with(config, weights)), encoding="utf-8")
+    return folder
+
+
+def ask_headwise(program, folder, deployment, point_list):
+    """{(context, batch): answer}: one run for each batch."""
+    found = {}
+    for batch in sorted({point.batch for point in point_list}):
+        contexts = [point.context for point in point_list if point.batch == batch]
+        command = points.codesign_command(program, folder / "config.json", deployment, contexts, batch)
+        run = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            say(f"{' '.join(map(str, command))}: {run.stderr.strip()}")
+            continue
+        found |= {(row["context"], batch): row for row in side_by_side.headwise_rows(json.loads(run.stdout))}
+    return found
+
+
+def compare(deployment, folder, program):
+    say(f"{deployment.model} {deployment.weights} {deployment.plan.name}")
+    theirs = answers.estimates(folder, deployment)
+    asked = [points.Point(deployment, row["context"], row["batch"]) for row in theirs]
+    ours = ask_headwise(program, folder, deployment, asked) if program else {}
+    return [row | {"headwise": ours.get((row["context"], row["batch"]))} for row in theirs]
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--headwise", type=pathlib.Path, help="the program")
+    parser.add_argument("--out", type=pathlib.Path, help="the JSON file to write")
+    parser.add_argument("--only", help="one model of tests/data/configs")
+    parser.add_argument("--no-search", action="store_true", help="do not let aiconfigurator look for plans")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_arguments()
+    own_environment.enter("aiconfigurator-cli", (PACKAGE,))
+    quiet()
+    with tempfile.TemporaryDirectory() as scratch:
+        deployments = [item for item in points.DEPLOYMENTS if options.only in (None, item.model)]
+        rows = []
+        for deployment in deployments:
+            rows += compare(deployment, model_folder(scratch, deployment.model, deployment.weights), options.headwise)
+        plans = []
+        for model, weights in points.SEARCHES:
+            if not options.no_search and options.only in (None, model):
+                say(f"{model} {weights}: a plan for {points.GPUS} GPUs")
+                plans += answers.searches(model_folder(scratch, model, weights), model, weights)
+    print("\n".join(side_by_side.tables(rows, plans)))
+    if options.out:
+        head = {"package": PACKAGE, "system": points.SYSTEM, "framework": points.FRAMEWORK, "version": points.VERSION}
+        text = json.dumps(side_by_side.rounded(head | {"points": rows, "plans": plans}), indent=1)
+        options.out.write_text(text + "\n", encoding="ascii")
+
+
+if __name__ == "__main__":
+    main()

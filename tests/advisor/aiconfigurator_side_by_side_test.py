@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""The questions for headwise and aiconfigurator, and their answers side by side, on answers made up here."""
+
+import unittest
+
+import aiconfigurator_points as points
+import aiconfigurator_side_by_side as side_by_side
+
+R1 = points.Deployment("deepseek-r1", "fp8_block", "bf16", points.Plan(adp=8, ep=8))
+
+
+class Points(unittest.TestCase):
+    def test_every_plan_is_one_that_can_be(self):
+        for deployment in points.DEPLOYMENTS:
+            plan = deployment.plan
+            self.assertLessEqual(plan.gpus, points.GPUS)
+            if deployment.model == "deepseek-r1":
+                self.assertEqual(plan.gpus, plan.tp_ff * plan.ep, deployment)
+
+    def test_names_of_plans(self):
+        self.assertEqual(points.Plan().name, "TP1")
+        self.assertEqual(R1.plan.name, "ADP8/EP8")
+        self.assertEqual(points.Plan(tp=8, tp_ff=4, ep=2).name, "TP8/TPFF4/EP2")
+
+    def test_arguments_are_the_deployments(self):
+        asked = points.estimate_arguments(points.Point(R1, 8192, 16), "static", 2)
+        self.assertEqual((asked["tp_size"], asked["attention_dp_size"], asked["moe_ep_size"]), (1, 8, 8))
+        self.assertEqual((asked["gemm_quant_mode"], asked["kvcache_quant_mode"]), ("fp8_block", "bfloat16"))
+        self.assertEqual((asked["isl"], asked["osl"], asked["batch_size"]), (8192, 2, 16))
+
+    def test_the_same_question_as_a_command_line(self):
+        asked = points.estimate_arguments(points.Point(R1, 8192, 16), "static", 2)
+        words = points.command_of(asked, "folder")
+        self.assertEqual(words[:5], ["aiconfigurator", "cli", "estimate", "--model-path", "folder"])
+        for flag, value in (("--system", "h200_sxm"), ("--estimate-mode", "static"), ("--attention-dp-size", "8")):
+            self.assertEqual(words[words.index(flag) + 1], value)
+
+    def test_a_config_says_how_its_weights_are_stored(self):
+        config = {"model_type": "any", "num_nextn_predict_layers": 1, "quantization_config": {"quant_method": "other"}}
+        self.assertEqual(points.config_with(config, "bf16"), {"model_type": "any"})
+        self.assertIn("weight_block_size", points.config_with(config, "fp8_block")["quantization_config"])
+        self.assertNotIn("weight_block_size", points.config_with(config, "fp8")["quantization_config"])
+
+    def test_largest_batch_is_what_the_budget_holds(self):
+        def half_of_what_is_free(capacity, rest):
+            return 0.5 * (capacity - rest)
+
+        memory = {"total": 20.0, "kvcache": 1.0}
+        self.assertEqual(points.largest_batch(memory, 141.0, half_of_what_is_free), 61)
+        self.assertEqual(points.largest_batch(memory, 18.0, half_of_what_is_free), 0)
+
+    def test_batches_end_near_the_largest(self):
+        self.assertEqual(points.batches_for(193), [1, 16, 128])
+        self.assertEqual(points.batches_for(4000), [1, 16, 256])
+        self.assertEqual(points.batches_for(16), [1, 16])
+        self.assertEqual(points.batches_for(5), [1, 4])
+        self.assertEqual(points.batches_for(0), [])
+
+
+class SideBySide(unittest.TestCase):
+    def test_operations_add_to_parts(self):
+        found = side_by_side.parts_of({"context_attention": 1.0, "context_qkv_gemm": 2.0, "context_proj_gemm": 4.0})
+        self.assertEqual(found, {("attention",): 1.0, ("attention projections",): 6.0})
+
+    def test_what_was_measured_together_stays_together(self):
+        operations = {"generation_router_gemm": 1.0, "generation_moe_overlap": 8.0, "generation_logits_gemm": 16.0}
+        together = ("communication", "feed-forward", "router")
+        self.assertEqual(side_by_side.parts_of(operations), {together: 9.0, ("output matrix",): 16.0})
+
+    def test_operations_that_take_no_time_are_left_out(self):
+        self.assertEqual(side_by_side.parts_of({"context_p2p": 0.0}), {})
+
+    def test_unknown_operations_are_refused(self):
+        with self.assertRaises(KeyError):
+            side_by_side.parts_of({"context_something_new": 1.0})
+
+    def test_headwise_is_added_as_they_have_it(self):
+        groups = {("attention", "attention projections"): 3.0}
+        own = [{"name": "attention", "ms": 1.0}, {"name": "attention projections", "ms": 2.5},
+               {"name": "overhead", "ms": 0.5}, {"name": "communication", "ms": None}]  # fmt: skip
+        self.assertEqual(
+            side_by_side.same_parts(groups, own),
+            {("attention", "attention projections"): 3.5, ("overhead",): 0.5},
+        )
+
+    def test_numbers(self):
+        shown = [side_by_side.number(value) for value in (None, 0, 0.0625, 1.5, 12.345, 812.7, 12345.6)]
+        self.assertEqual(shown, ["-", "0", "0.062", "1.500", "12.35", "812.7", "12346"])
+        self.assertEqual(side_by_side.ratio(3.0, 2.0), "1.50")
+        self.assertEqual(side_by_side.ratio(None, 2.0), "-")
+
+    def test_a_plan_of_one_kind_of_worker_and_of_two(self):
+        one = {"parallel": "tp4", "bs": 28, "num_total_gpus": 4, "ttft": 858.0, "tpot": 29.0, "tokens/s/gpu": 228.0}
+        two = {"(p)parallel": "tp1", "(p)workers": 2, "(p)bs": 1, "(d)parallel": "tp2", "(d)workers": 1, "(d)bs": 208,
+               "num_total_gpus": 4, "ttft": 177.0, "tpot": 19.7, "tokens/s/gpu": 2284.0}  # fmt: skip
+        found = {"model": "m", "weights": "bf16", "context": 4000, "ttft_target_ms": 2000.0, "tpot_target_ms": 30.0,
+                 "chosen": "disagg", "plans": {"agg": [one], "disagg": [two]}}  # fmt: skip
+        lines = side_by_side.plan_table([found])
+        self.assertIn("| agg | tp4 | 4 | 28 |", lines[2])
+        self.assertIn("| disagg (chosen) | 2 x tp1 + 1 x tp2 | 4 | 1 / 208 |", lines[3])
+
+    def test_answers_of_only_one_are_shown_too(self):
+        row = {"model": "m", "weights": "bf16", "kv_type": "bf16", "plan": "TP1", "context": 4000, "batch": 1,
+               "headwise": None,
+               "aiconfigurator": {"ttft_ms": 89.5, "decode_ms": 5.077, "largest_batch": 194, "parts_prefill": {},
+                                  "parts_decode": {"attention": 0.475}}}  # fmt: skip
+        self.assertIn("| 4000 | 1 | 89.50 | - | - | 5.077 | - | - | 194 | - |", side_by_side.tables([row], []))
+
+    def test_rounding(self):
+        tree = {"a": [1.23456789, 7], "b": ("text", None, True, float("nan"))}
+        self.assertEqual(side_by_side.rounded(tree), {"a": [1.2346, 7], "b": ["text", None, True, None]})
+
+
+if __name__ == "__main__":
+    unittest.main()
