@@ -91,6 +91,12 @@ def moe(row):
     return fixed | dict(zip(names, shape + ranks)), (row["num_tokens"],)
 
 
+def all_reduce(row):
+    """By the engine's own kernels. The tables count elements."""
+    dtype = DTYPES[row["allreduce_dtype"]]
+    return {"type": dtype, "devices": row["num_gpus"]}, (2 * row["message_size"],)
+
+
 BATCH, NEW, KEYS = ("batch", "requests"), ("q_len", "tokens a request"), ("kv_len", "tokens a request")
 QUERIES = (
     Query("attention_prefill", "attention", "context_attention_perf", (BATCH, NEW), attention_prefill),
@@ -99,6 +105,7 @@ QUERIES = (
     Query("mla_decode", "mla", "generation_mla_perf", (BATCH, KEYS), mla_decode),
     Query("gemm", "gemm", "gemm_perf", (("n", "columns"), ("k", "summands"), ("m", "rows")), gemm),
     Query("moe", "moe", "moe_perf", (("tokens", "tokens of all ranks"),), moe),
+    Query("all_reduce", "comm", "custom_allreduce_perf", (("bytes", "bytes of the result"),), all_reduce),
 )
 
 

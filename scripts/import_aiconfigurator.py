@@ -2,7 +2,7 @@
 """Turns measured tables of the package aiconfigurator-core into a calibration file (docs/calibration.md).
 
 import_aiconfigurator.py --system h200_sxm --framework trtllm --out data/calibration/h200-trtllm.json \\
-    [--only attention,mla,gemm,moe]
+    [--only attention,mla,gemm,moe,comm]
 
 The first run makes an environment with the package in ~/.cache/headwise/aiconfigurator (XDG_CACHE_HOME is
 heeded), 250 MB, from the network. Only a part of the rows is taken: see aiconfigurator_rows.py."""

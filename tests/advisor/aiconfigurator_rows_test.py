@@ -58,6 +58,11 @@ class Rows(unittest.TestCase):
         self.assertEqual(table["fixed"]["routing"], "balanced")
         self.assertEqual(table["fixed"]["ep"], 8)
 
+    def test_all_reduce_counts_bytes(self):
+        row = {"allreduce_dtype": "bfloat16", "num_gpus": 8, "message_size": 524288, "latency": 0.0257}
+        table = only_table("all_reduce", [row])
+        self.assertEqual(table, {"fixed": {"type": "bf16", "devices": 8}, "points": [[1048576, 25.7]]})
+
     def test_shapes_apart_are_tables_apart(self):
         found = rows.select(QUERY["attention_prefill"], [ATTENTION, ATTENTION | {"head_dim": 64}])
         self.assertEqual(len(found), 2)
