@@ -80,6 +80,7 @@ AssumedTimes::AssumedTimes(Hardware hardware, Efficiencies efficiencies,
                            std::optional<double> link_bytes_per_s)
     : hardware_(std::move(hardware)),
       efficiencies_(std::move(efficiencies)),
+      has_other_link_(link_bytes_per_s.has_value()),
       link_(link_bytes_per_s ? link_bytes_per_s : value_of(hardware_.link_bytes_per_s)) {}
 
 Estimate AssumedTimes::assumed(const std::string& what, double seconds, double error,

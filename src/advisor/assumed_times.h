@@ -42,6 +42,7 @@ class AssumedTimes {
 
   const Hardware& hardware() const { return hardware_; }
   const Efficiencies& efficiencies() const { return efficiencies_; }
+  bool has_other_link() const { return has_other_link_; }  ///< than the hardware's
 
   Estimate time(const CoreAttention& attention) const;
   Estimate time(const Product& product) const;
@@ -56,6 +57,7 @@ class AssumedTimes {
 
   Hardware hardware_;
   Efficiencies efficiencies_;
+  bool has_other_link_;
   std::optional<double> link_;
 };
 

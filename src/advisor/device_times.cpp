@@ -50,6 +50,18 @@ Estimate DeviceTimes::time(const Experts& experts) const {
   return known_[what] = measured ? measured : assumed_.time(experts);
 }
 
+Estimate DeviceTimes::time(const Exchange& exchange) const {
+  if (exchange.kind != Exchange::Kind::all_reduce || exchange.devices <= 1 ||
+      assumed_.has_other_link())
+    return assumed_.time(exchange);
+  const auto devices = static_cast<double>(exchange.devices);
+  const Estimate measured = calibrated_.lookup(
+      concat(name_of(exchange.kind), " over ", exchange.devices, " devices"), "all_reduce",
+      {{"type", "bf16"}, {"devices", devices}, {"bytes", exchange.bytes}},
+      [](const AxisValues& at) { return number(at, "bytes"); });
+  return measured ? measured : assumed_.time(exchange);
+}
+
 DeviceTimes device_times(const Hardware& hardware, std::string_view framework,
                          std::optional<double> link_bytes_per_s) {
   return {AssumedTimes(hardware, default_efficiencies(), link_bytes_per_s),

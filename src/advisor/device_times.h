@@ -26,7 +26,7 @@ class DeviceTimes {
   Estimate time(const Product& product) const;
   Estimate time(const Experts& experts) const;
   Estimate time(const Pass& pass) const { return assumed_.time(pass); }
-  Estimate time(const Exchange& exchange) const { return assumed_.time(exchange); }
+  Estimate time(const Exchange& exchange) const;  ///< assumed where another link was given
 
  private:
   AssumedTimes assumed_;
