@@ -11,6 +11,7 @@
 #include "cli/backends_command.h"
 #include "cli/bench_command.h"
 #include "cli/chat_command.h"
+#include "cli/codesign_command.h"
 #include "cli/environment.h"
 #include "cli/exit_status.h"
 #include "cli/inspect_command.h"
@@ -102,6 +103,7 @@ int run(int argc, char** argv) {
     add_backends_command(app);
     add_bench_command(app);
     add_inspect_command(app);
+    add_codesign_command(app);
     add_run_command(app);
     add_chat_command(app);
     warn_of_unknown_variables();

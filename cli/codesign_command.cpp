@@ -1,0 +1,94 @@
+#include "cli/codesign_command.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "advisor/codesign_json.h"
+#include "advisor/device_times.h"
+#include "cli/codesign_question.h"
+#include "cli/json_text.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr const char* kHelp =
+    R"(How long a model's steps take on a device, part by part, and how much of it is attention. No weights
+are read: a config.json will do, of any decoder-only model that docs/codesign.md lists.
+
+Each time says where it comes from. "measured", "interpolated" and "extrapolated": from measurements of
+your own; "third-party ...": from the public tables that come with Headwise (docs/calibration.md);
+"assumed": the device's rates times what kernels usually reach of them. +- is the error to reckon with.
+
+attention   the core's part of what layers compute: not projections, output matrix or communication
+batch       the most requests of that context that fit in memory at once, and tok/s what they give
+--weights   bf16, fp8, fp8_block, nvfp4: feed-forward and, without --projections, attention's too
+--gpus      without it as few as hold the model. Experts: each GPU attends to requests of its own and all
+            share the experts; else heads are split
+--prefix    tokens of each context that are cached already
+
+Examples:
+  headwise codesign config.json --hardware h200
+  headwise codesign DeepSeek-R1/config.json --hardware gb200 --gpus 8 --weights nvfp4 --projections bf16
+  headwise codesign model.gguf --hardware rtx_4090 --contexts 4k,32k --kv-type f8 --json)";
+
+void advise(const CodesignFlags& flags) {
+  const DescribedModel model = describe_model(flags.model);
+  CodesignInput hardware_input;
+  const Hardware hardware = asked_hardware(flags.hardware, hardware_input);
+  CodesignQuestion question = read_question(flags, model, hardware);
+  question.inputs.insert(question.inputs.begin(), hardware_input);
+  constexpr double kBytesPerGigabyte = 1e9;
+  const DeviceTimes times =
+      device_times(hardware, flags.framework,
+                   flags.link > 0.0 ? std::optional(flags.link * kBytesPerGigabyte) : std::nullopt);
+  const CodesignReport report = codesign(question, times);
+  std::cout << (flags.json ? document_text(codesign_json(question, report, times))
+                           : codesign_text(question, report, hardware))
+            << std::flush;
+}
+
+void add_options(CLI::App& command, CodesignFlags& flags) {
+  command.add_option("MODEL", flags.model, "a config.json, a folder that has one, or a .gguf file")
+      ->required();
+  command.add_option("--hardware", flags.hardware,
+                     "a device that docs/hardware.md describes, or a file; else the GPU at hand");
+  command.add_option("--contexts", flags.contexts,
+                     "tokens, such as 4k,32k (k and m are 1024s); else 4k to 128k");
+  command.add_option("--weights", flags.weights, "see below; else the file's, or bf16");
+  command.add_option("--projections", flags.projections, "attention's weights (see below)");
+  command.add_option("--kv-type", flags.kv_type, "K and V: bf16, f16, f32, f8 or i8; else bf16");
+  command.add_option("--q-type", flags.q_type, "attention's products: bf16 or f8; else bf16");
+  command.add_option("--gpus", flags.gpus, "devices (see below)")->check(CLI::Range(1, 1024));
+  command.add_option("--link", flags.link, "GB/s between devices, one direction")
+      ->check(CLI::Range(0.01, 100000.0));
+  command.add_option("--framework", flags.framework,
+                     "whose measurements: trtllm, vllm, sglang; else trtllm");
+  command.add_option("--batch", flags.batch, "requests of a decode step; else one a group")
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--chunk", flags.chunk, "tokens of a prefill step; else 8k");
+  command.add_option("--routing", flags.routing,
+                     "of experts: balanced, power_law_1.01, power_law_1.2; else balanced");
+  command.add_option("--page", flags.page, "tokens of a page of the cache; else 64")
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--prefix", flags.prefix, "cached tokens (see below)");
+  command
+      .add_option("--reserve", flags.reserve,
+                  "share of memory that is neither weights nor KV; else 0.1")
+      ->check(CLI::Range(0.0, 0.95));
+  command.add_flag("--json", flags.json, "one JSON document on standard output");
+}
+
+}  // namespace
+
+void add_codesign_command(CLI::App& app) {
+  const auto flags = std::make_shared<CodesignFlags>();
+  CLI::App* command = app.add_subcommand(
+      "codesign", "How long a model's steps take on a device, and how much of it is attention");
+  add_options(*command, *flags);
+  command->footer(kHelp);
+  command->callback([flags] { advise(*flags); });
+}
+
+}  // namespace headwise::cli

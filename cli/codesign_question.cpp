@@ -1,0 +1,220 @@
+#include "cli/codesign_question.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+
+#include "advisor/usual_plan.h"
+#include "cli/usage.h"
+#include "core/check.h"
+#include "headwise/machine.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr const char* kUsualHardware = "h200";
+constexpr std::array kRoutings{"balanced", "power_law_1.01", "power_law_1.2"};
+constexpr std::int64_t kShortestDefault = 4096, kLongestDefault = 131072;
+
+/// "NVIDIA A100-SXM4-80GB" is nvidia, a100, sxm4, 80gb.
+std::set<std::string> words_of(const std::string& text) {
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : text + " ") {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else if (!word.empty()) {
+      words.insert(std::exchange(word, ""));
+    }
+  }
+  return words;
+}
+
+/// The hardware file each of whose name's words the GPU's name has.
+std::string file_for(const GpuInfo& gpu) {
+  const std::set<std::string> words = words_of(gpu.name);
+  for (const std::filesystem::path& file : list_hardware()) {
+    const std::set<std::string> name = words_of(file.stem().string());
+    if (std::ranges::includes(words, name)) return file.stem().string();
+  }
+  return {};
+}
+
+class Inputs {
+ public:
+  void given(std::string name, std::string value) {
+    add({std::move(name), std::move(value), "given", ""});
+  }
+  void by_default(std::string name, std::string value, std::string why) {
+    add({std::move(name), std::move(value), "default", std::move(why)});
+  }
+  void add(CodesignInput input) { list_.push_back(std::move(input)); }
+  std::vector<CodesignInput> take() { return std::move(list_); }
+
+  /// The flag's text, or the default's.
+  std::string choose(const char* name, const std::string& flag, const std::string& otherwise,
+                     const std::string& why) {
+    if (!flag.empty())
+      given(name, flag);
+    else
+      by_default(name, otherwise, why);
+    return flag.empty() ? otherwise : flag;
+  }
+
+ private:
+  std::vector<CodesignInput> list_;
+};
+
+DType type_option(const std::string& name, const std::string& text) {
+  try {
+    return parse_dtype(text == "f8" ? "f8e4m3" : text);
+  } catch (const Error& error) {
+    throw CLI::ValidationError(name, error.what());
+  }
+}
+
+std::int64_t size_option(const std::string& name, const std::string& text) {
+  const std::vector<std::int64_t> sizes = sizes_option(name, text);
+  if (sizes.size() > 1) throw CLI::ValidationError(name, "one number of tokens");
+  return sizes.front();
+}
+
+std::vector<std::int64_t> contexts_of(const CodesignFlags& flags, const ModelDescription& model,
+                                      Inputs& inputs) {
+  if (!flags.contexts.empty()) {
+    inputs.given("contexts", flags.contexts);
+    const std::vector<std::int64_t> contexts = sizes_option("--contexts", flags.contexts);
+    if (std::ranges::min(contexts) < 2)
+      throw CLI::ValidationError("--contexts", "a context has at least 2 tokens");
+    return contexts;
+  }
+  std::vector<std::int64_t> contexts;
+  for (std::int64_t context = kShortestDefault; context <= kLongestDefault; context *= 2)
+    if (context <= model.context) contexts.push_back(context);
+  if (contexts.empty()) contexts.push_back(model.context);
+  std::string text;
+  for (const std::int64_t context : contexts)
+    text += (text.empty() ? "" : ",") + short_size(context);
+  inputs.by_default("contexts", text, "up to 128k, and what the model is made for");
+  return contexts;
+}
+
+void read_weights(const CodesignFlags& flags, const StoredWeights& stored, Deployment& deployment,
+                  Inputs& inputs) {
+  if (!flags.weights.empty()) {
+    deployment.feed_forward = parse_weight_format(flags.weights);
+    inputs.given("weights", flags.weights);
+  } else {
+    deployment.feed_forward = stored.format.value_or(WeightFormat::bf16);
+    inputs.add({"weights", std::string(name_of(deployment.feed_forward)),
+                stored.format ? "config" : "default", stored.why});
+  }
+  deployment.projections = deployment.feed_forward;
+  if (!flags.projections.empty()) deployment.projections = parse_weight_format(flags.projections);
+  inputs.choose("projections", flags.projections, std::string(name_of(deployment.projections)),
+                "attention's: as the other weights");
+}
+
+void read_types(const CodesignFlags& flags, const StoredWeights& stored, Deployment& deployment,
+                Inputs& inputs) {
+  read_weights(flags, stored, deployment, inputs);
+  deployment.kv_type = type_option(
+      "--kv-type", inputs.choose("kv_type", flags.kv_type, "bf16", "as most engines keep K and V"));
+  deployment.q_type = type_option(
+      "--q-type", inputs.choose("q_type", flags.q_type, "bf16", "attention's products"));
+  deployment.routing = inputs.choose("routing", flags.routing, "balanced", "of experts");
+  if (std::ranges::find(kRoutings, deployment.routing) == kRoutings.end())
+    throw CLI::ValidationError("--routing", "balanced, power_law_1.01 or power_law_1.2");
+  const std::string chunk =
+      inputs.choose("chunk", flags.chunk, "8192", "tokens that linear layers take at once");
+  deployment.chunk = size_option("--chunk", chunk);
+}
+
+void read_memory(const CodesignFlags& flags, MemoryPlan& memory, Inputs& inputs) {
+  if (flags.page > 0) memory.page = flags.page;
+  inputs.choose("page", flags.page > 0 ? fmt::format("{}", flags.page) : "",
+                fmt::format("{}", memory.page), "tokens");
+  if (flags.reserve >= 0.0) memory.reserve = flags.reserve;
+  inputs.choose("reserve", flags.reserve >= 0.0 ? fmt::format("{:g}", flags.reserve) : "",
+                fmt::format("{:g}", memory.reserve),
+                "share of memory that is neither weights nor KV");
+}
+
+void read_devices(const CodesignFlags& flags, const Hardware& hardware, CodesignQuestion& question,
+                  Inputs& inputs) {
+  std::int64_t gpus = flags.gpus;
+  if (gpus > 0) {
+    inputs.given("gpus", fmt::format("{}", gpus));
+  } else {
+    const DeviceCount fewest = fewest_devices(question.model, question.deployment, hardware,
+                                              std::ranges::max(question.contexts), question.memory);
+    gpus = fewest.devices;
+    inputs.by_default("gpus", fmt::format("{}", gpus), fewest.why);
+  }
+  Deployment& plan = question.deployment;
+  plan = usual_plan(question.model, plan, gpus);
+  inputs.by_default(
+      "plan", fmt::format("tp {} adp {} ep {}", plan.tp, plan.adp, plan.ep),
+      plan.adp > 1 ? "each device attends to requests of its own" : "heads and widths are split");
+  if (gpus == 1) return;
+  const std::string known = hardware.link_bytes_per_s
+                                ? fmt::format("{:g}", hardware.link_bytes_per_s->value / 1e9)
+                                : "unknown";
+  inputs.choose("link", flags.link > 0.0 ? fmt::format("{:g}", flags.link) : "", known,
+                "GB/s, one direction, the hardware's");
+}
+
+void read_requests(const CodesignFlags& flags, CodesignQuestion& question, Inputs& inputs) {
+  const std::int64_t usual = question.deployment.adp;
+  question.batch = flags.batch > 0 ? flags.batch : usual;
+  inputs.choose("batch", flags.batch > 0 ? fmt::format("{}", flags.batch) : "",
+                fmt::format("{}", usual), "requests of a decode step, one an attention group");
+  if (flags.prefix.empty()) return;
+  question.prefix = size_option("--prefix", flags.prefix);
+  inputs.given("prefix", flags.prefix);
+}
+
+}  // namespace
+
+Hardware asked_hardware(const std::string& name, CodesignInput& input) {
+  input = {.name = "hardware", .value = name, .source = "given", .why = ""};
+  if (!name.empty()) return read_hardware(name);
+  const Machine& machine = this_machine();
+  input.source = "default";
+  if (!machine.gpus.empty()) {
+    input.value = file_for(machine.gpus.front());
+    input.why = concat("the GPU at hand, ", machine.gpus.front().name);
+    if (!input.value.empty()) return read_hardware(input.value);
+  }
+  input.value = kUsualHardware;
+  input.why =
+      concat("ASSUMED, since ",
+             machine.gpus.empty() ? std::string("no GPU is at hand")
+                                  : concat("nothing is known of ", machine.gpus.front().name),
+             "; --hardware names another");
+  return read_hardware(kUsualHardware);
+}
+
+CodesignQuestion read_question(const CodesignFlags& flags, const DescribedModel& model,
+                               const Hardware& hardware) {
+  Inputs inputs;
+  CodesignQuestion question{.path = model.path,
+                            .name = model.name,
+                            .model = model.description,
+                            .deployment = {},
+                            .memory = {},
+                            .contexts = contexts_of(flags, model.description, inputs),
+                            .inputs = {}};
+  read_types(flags, model.weights, question.deployment, inputs);
+  read_memory(flags, question.memory, inputs);
+  read_devices(flags, hardware, question, inputs);
+  read_requests(flags, question, inputs);
+  question.inputs = inputs.take();
+  return question;
+}
+
+}  // namespace headwise::cli

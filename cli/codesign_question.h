@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "advisor/codesign.h"
+#include "advisor/hardware.h"
+#include "cli/described_model.h"
+
+namespace headwise::cli {
+
+/// The flags of `headwise codesign`, as they are typed; empty or 0: not given.
+struct CodesignFlags {
+  std::string model;
+  std::string hardware;
+  std::string contexts;
+  std::string weights, projections;
+  std::string kv_type, q_type;
+  std::int64_t gpus = 0;
+  double link = 0.0;  ///< GB/s, one direction
+  std::string framework;
+  std::int64_t batch = 0;
+  std::string chunk;
+  std::string routing;
+  std::int64_t page = 0;
+  std::string prefix;
+  double reserve = -1.0;  ///< negative: not given
+  bool json = false;
+};
+
+/// The hardware that is asked about; without a name, the GPU at hand, or one that is assumed, which
+/// `input` says.
+Hardware asked_hardware(const std::string& name, CodesignInput& input);
+
+/// What the flags leave open is decided here, and listed among the inputs with the reason. Throws
+/// CLI::ValidationError for values that cannot be read, Error for what cannot be.
+CodesignQuestion read_question(const CodesignFlags& flags, const DescribedModel& model,
+                               const Hardware& hardware);
+
+}  // namespace headwise::cli

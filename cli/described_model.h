@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "advisor/model_description.h"
+#include "advisor/stored_weights.h"
+
+namespace headwise::cli {
+
+/// A model to advise on, from its config.json or its GGUF file's metadata.
+struct DescribedModel {
+  std::string path, name;
+  ModelDescription description;
+  StoredWeights weights;
+};
+
+/// `path` is a config.json, a folder that has one, or a .gguf file. Throws Error, one line that
+/// names the file.
+DescribedModel describe_model(const std::string& path);
+
+}  // namespace headwise::cli
