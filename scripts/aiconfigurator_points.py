@@ -11,6 +11,8 @@ GPUS = 8
 # Names of number formats: ours -> aiconfigurator's
 KV_TYPES = {"bf16": "bfloat16", "f8e4m3": "fp8"}
 WEIGHTS = {"bf16": "bfloat16", "fp8": "fp8", "fp8_block": "fp8_block"}
+OWN_KV_TYPES = {"bf16": "bf16", "f8e4m3": "f8"}  # to the command line
+ROUTING = "power_law_1.01"  # of tokens to experts, as aiconfigurator has it
 # How a checkpoint's config.json says so, from which aiconfigurator's search reads it
 QUANTIZATION = {
     "bf16": None,
@@ -35,6 +37,11 @@ class Plan:
     @property
     def gpus(self):
         return self.tp * self.adp
+
+    @property
+    def words(self):
+        """As headwise says it."""
+        return f"tp {self.tp} adp {self.adp} ep {self.ep}"
 
     @property
     def name(self):
@@ -132,11 +139,18 @@ def batches_for(largest):
     return sorted(set(fitting))
 
 
+def with_answer(context):
+    """Tokens whose KV a request needs in the end."""
+    return context + LONGEST_ANSWER
+
+
 def codesign_command(program, config, deployment, contexts, batch):
-    """Headwise's question: a request of each context alone for TTFT, `batch` of them for decode."""
+    """Headwise's question: a request of each context a group for TTFT, `batch` of them a group for decode. The contexts
+    with their answers are there for the largest batch."""
     plan = deployment.plan
+    asked = sorted({length for context in contexts for length in (context, with_answer(context))})
     return [
-        program, "codesign", config, "--hardware", "h200", "--contexts", ",".join(map(str, contexts)),
-        "--weights", deployment.weights, "--kv-type", deployment.kv_type, "--batch", batch, "--gpus", plan.gpus,
-        "--json",
+        program, "codesign", config, "--hardware", "h200", "--contexts", ",".join(map(str, asked)),
+        "--weights", deployment.weights, "--kv-type", OWN_KV_TYPES[deployment.kv_type], "--routing", ROUTING,
+        "--batch", str(batch * plan.adp), "--gpus", str(plan.gpus), "--json",
     ]  # fmt: skip

@@ -2,12 +2,14 @@
 
 Nothing here runs a program or reads a file."""
 
+import json
 import math
+import statistics
 
 # aiconfigurator's operations, without "context_" or "generation_", and the parts of a headwise answer that hold the
 # same work. An operation that holds more than one part, since it was measured as one or overlaps, names them all.
 ATTENTION, PROJECTIONS, FEED_FORWARD = "attention", "attention projections", "feed-forward"
-ROUTER, OUTPUT, COMMUNICATION, REST = "router", "output matrix", "communication", "norms and embedding"
+ROUTER, OUTPUT, COMMUNICATION, OVERHEAD = "router", "output matrix", "communication", "overhead"
 PARTS = {
     "attention": (ATTENTION,),
     "qkv_gemm": (PROJECTIONS,),
@@ -29,9 +31,9 @@ PARTS = {
     "ar_2": (COMMUNICATION,),
     "embedding_ar": (COMMUNICATION,),
     "p2p": (COMMUNICATION,),
-    "embedding": (REST,),
-    "add_norm_1": (REST,),
-    "add_norm_2": (REST,),
+    "embedding": (OVERHEAD,),
+    "add_norm_1": (OVERHEAD,),
+    "add_norm_2": (OVERHEAD,),
 }
 
 
@@ -48,13 +50,11 @@ def parts_of(operations):
 
 
 def same_parts(groups, parts):
-    """Headwise's parts, [{"name", "ms"}], added as `groups` has them; what no group holds is under its own name."""
-    found = {group: 0.0 for group in groups}
-    for part in parts:
-        if part["ms"] is None:
-            continue
-        home = next((group for group in groups if part["name"] in group), (part["name"],))
-        found[home] = found.get(home, 0.0) + part["ms"]
+    """Headwise's {part: ms} added as `groups` has them; what no group holds is under its own name."""
+    found = dict.fromkeys(groups, 0.0)
+    for name, ms in parts.items():
+        home = next((group for group in groups if name in group), (name,))
+        found[home] = found.get(home, 0.0) + ms
     return found
 
 
@@ -65,17 +65,25 @@ def plan_row(row):
     return {name: row[name] if isinstance(row[name], str) else float(row[name]) for name in names if name in row}
 
 
-def headwise_rows(document):
-    """The contexts of `headwise codesign --json`, with what the tables need of them."""
-    names = ("context", "prefill_ms", "decode_ms", "ttft_ms", "tpot_ms", "parts_prefill", "parts_decode", "kv_bytes",
-             "largest_batch", "throughput_tok_s", "source", "error", "why_not")  # fmt: skip
-    return [{name: row.get(name) for name in names} for row in document["contexts"]]
+def headwise_plan(document):
+    """As `headwise codesign --json` says it: "tp 1 adp 8 ep 8"."""
+    return next(item["value"] for item in document["inputs"] if item["name"] == "plan")
+
+
+def headwise_row(document, context, with_answer, groups):
+    """What the tables need of a context; largest_batch is of contexts with their answers, and of one of `groups`."""
+    names = ("prefill_ms", "decode_ms", "kv_bytes", "source_prefill", "error_prefill", "source_decode", "error_decode")
+    rows = {row["context"]: row for row in document["contexts"]}
+    row = {name: rows[context][name] for name in names}
+    for phase in ("parts_prefill", "parts_decode"):
+        row[phase] = {part["name"]: part["ms"] for part in rows[context][phase] if part["ms"]}
+    return row | {"largest_batch": rows[with_answer]["largest_batch"] // groups}
 
 
 def number(value):
-    """With four digits; three decimals at most."""
-    if value is None:
-        return "-"
+    """With four digits; three decimals at most. Counts as they are."""
+    if value is None or isinstance(value, int):
+        return "-" if value is None else str(value)
     return f"{value:.{max(0, min(3, 3 - int(math.floor(math.log10(abs(value))))))}f}" if value else "0"
 
 
@@ -84,34 +92,84 @@ def ratio(ours, theirs):
 
 
 def table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    def line(row):
+        return "| " + " | ".join(str(cell) for cell in row) + " |"
+
+    return [line(head), "|" + "---|" * len(head), *map(line, rows)]
 
 
 def title(row):
     return f"{row['model']}, {row['weights']} weights, {row['kv_type']} KV, {row['plan']}"
 
 
-def times(rows):
-    """TTFT of one request and one decode step of a batch: theirs, ours, ours over theirs."""
+def once_a_context(rows):
+    """Rows of the first batch: what does not depend on it is the same in the others."""
+    return list({(title(row), row["context"]): row for row in reversed(rows)}.values())[::-1]
+
+
+def pairs(rows, name, own):
+    """(row, theirs, ours), where both have answered."""
+    both = [row for row in rows if row["headwise"]]
+    return [(row, row["aiconfigurator"][name], row["headwise"][own]) for row in both]
+
+
+QUANTITIES = (  # title, theirs, ours, our error, whether it depends on the batch
+    ("time to first token", "ttft_ms", "prefill_ms", "error_prefill", False),
+    ("decode step", "decode_ms", "decode_ms", "error_decode", True),
+    ("largest batch", "largest_batch", "largest_batch", None, False),
+)
+
+
+def summary(rows):
     cells = []
-    for row in rows:
-        theirs, ours = row["aiconfigurator"], row.get("headwise") or {}
+    for quantity, name, own, error, by_batch in QUANTITIES:
+        found = pairs(rows if by_batch else once_a_context(rows), name, own)
+        if not found:
+            continue
+        away = [(abs(ours / theirs - 1.0), row) for row, theirs, ours in found]
+        within = (
+            sum(abs(theirs / ours - 1.0) <= row["headwise"][error] for row, theirs, ours in found) if error else "-"
+        )
+        farthest, where = max(away, key=lambda item: item[0])
         cells.append(
-            [row["context"], row["batch"]]
-            + [cell for name, own in (("ttft_ms", "prefill_ms"), ("decode_ms", "decode_ms"))
-               for cell in (number(theirs[name]), number(ours.get(own)), ratio(ours.get(own), theirs[name]))]
-            + [theirs["largest_batch"], ours.get("largest_batch") or "-"]
+            [quantity, len(found), f"{100 * statistics.median(distance for distance, _ in away):.1f}%",
+             sum(distance <= 0.1 for distance, _ in away), within,
+             f"{100 * farthest:.0f}%: {title(where)}, {where['context']}" + (f" x {where['batch']}" if by_batch else "")]
         )  # fmt: skip
-    head = ["context", "batch", "TTFT: theirs, ms", "ours, ms", "ratio", "step: theirs, ms", "ours, ms", "ratio",
-            "largest batch: theirs", "ours"]  # fmt: skip
+    head = ["", "questions", "median distance", "within 10%", "within our error", "farthest"]
     return table(head, cells)
+
+
+def cell(row, name, own):
+    """Theirs / ours."""
+    return f"{number(row['aiconfigurator'][name])} / {number((row['headwise'] or {}).get(own))}"
+
+
+def by_context(rows, name, own):
+    contexts = sorted({row["context"] for row in rows})
+    found = {(title(row), row["context"]): cell(row, name, own) for row in rows}
+    names = dict.fromkeys(title(row) for row in rows)
+    return table(["", *contexts], [[name, *(found.get((name, context), "") for context in contexts)] for name in names])
+
+
+def steps(rows):
+    """Decode steps of each context: of one request, of sixteen, of nearly as many as fit."""
+    found = {}
+    for row in rows:
+        shown = cell(row, "decode_ms", "decode_ms")
+        found.setdefault((title(row), row["context"]), {})[row["batch"]] = shown
+    cells = []
+    for (name, context), by_batch in found.items():
+        largest = max(by_batch)
+        more = f"{by_batch[largest]} ({largest})" if largest not in (1, 16) else ""
+        cells.append([name, context, by_batch.get(1, ""), by_batch.get(16, ""), more])
+    return table(["", "context", "batch 1", "batch 16", "more (batch)"], cells)
 
 
 def parts_beside(row, phase):
     """Part by part, those of one row and phase."""
     groups = {tuple(name.split(" + ")): ms for name, ms in row["aiconfigurator"]["parts_" + phase].items()}
-    own = (row.get("headwise") or {}).get("parts_" + phase)
+    own = (row["headwise"] or {}).get("parts_" + phase)
     ours = same_parts(groups, own) if own else dict.fromkeys(groups)
     cells = [
         [" + ".join(names), number(groups.get(names)), number(ms), ratio(ms, groups.get(names))]
@@ -121,11 +179,15 @@ def parts_beside(row, phase):
 
 
 def tables(rows, plans):
-    lines = []
+    lines = ["### Summary", "", *summary(rows)]
+    lines += ["", "### Time to first token, ms: theirs / ours", "", *by_context(rows, "ttft_ms", "prefill_ms")]
+    lines += ["", "### Decode step, ms: theirs / ours", "", *steps(rows)]
+    largest = by_context(rows, "largest_batch", "largest_batch")
+    lines += ["", "### Requests of a GPU's attention that fit: theirs / ours", "", *largest]
     for name in dict.fromkeys(title(row) for row in rows):
         own = [row for row in rows if title(row) == name]
-        lines += ["", f"### {name}", "", *times(own)]
-        lines += ["", *parts_beside(own[0], "prefill"), "", *parts_beside(own[-1], "decode")]
+        lines += ["", f"### Parts: {name}", "", *parts_beside(own[0], "prefill"), "", *parts_beside(own[-1], "prefill")]
+        lines += ["", *parts_beside(own[0], "decode"), "", *parts_beside(own[-1], "decode")]
     if plans:
         lines += ["", "### Plans that aiconfigurator chooses", "", *plan_table(plans)]
     return lines
@@ -150,6 +212,17 @@ def plan_table(plans):
                      number(row["ttft"]), number(row["tpot"]), number(row["tokens/s/gpu"])]
                 )  # fmt: skip
     return table(head, cells)
+
+
+def lines_of(document):
+    """JSON, an element of a list a line."""
+    fields = []
+    for name, value in document.items():
+        text = json.dumps(value)
+        if isinstance(value, list):
+            text = "[\n" + ",\n".join(json.dumps(item) for item in value) + "\n]"
+        fields.append(f"{json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(fields) + "\n}\n"
 
 
 def rounded(value, digits=5):

@@ -46,17 +46,21 @@ def model_folder(scratch, model, weights):
     return folder
 
 
-def ask_headwise(program, folder, deployment, point_list):
-    """{(context, batch): answer}: one run for each batch."""
+def ask_headwise(program, folder, deployment, asked):
+    """{(context, batch): answer}, from one run for each batch. Empty if headwise chooses another plan."""
     found = {}
-    for batch in sorted({point.batch for point in point_list}):
-        contexts = [point.context for point in point_list if point.batch == batch]
+    for batch in sorted({point.batch for point in asked}):
+        contexts = [point.context for point in asked if point.batch == batch]
         command = points.codesign_command(program, folder / "config.json", deployment, contexts, batch)
-        run = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
-        if run.returncode != 0:
-            say(f"{' '.join(map(str, command))}: {run.stderr.strip()}")
-            continue
-        found |= {(row["context"], batch): row for row in side_by_side.headwise_rows(json.loads(run.stdout))}
+        document = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+        plan = side_by_side.headwise_plan(document)
+        if plan != deployment.plan.words:
+            say(f"headwise answers for {plan}: not compared")
+            return {}
+        for context in contexts:
+            found[context, batch] = side_by_side.headwise_row(
+                document, context, points.with_answer(context), deployment.plan.adp
+            )
     return found
 
 
@@ -94,8 +98,8 @@ def main():
     print("\n".join(side_by_side.tables(rows, plans)))
     if options.out:
         head = {"package": PACKAGE, "system": points.SYSTEM, "framework": points.FRAMEWORK, "version": points.VERSION}
-        text = json.dumps(side_by_side.rounded(head | {"points": rows, "plans": plans}), indent=1)
-        options.out.write_text(text + "\n", encoding="ascii")
+        text = side_by_side.lines_of(side_by_side.rounded(head | {"points": rows, "plans": plans}))
+        options.out.write_text(text, encoding="ascii")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,18 @@ import aiconfigurator_side_by_side as side_by_side
 R1 = points.Deployment("deepseek-r1", "fp8_block", "bf16", points.Plan(adp=8, ep=8))
 
 
+def answered(context, batch, ours):
+    """A row whose headwise answers are `ours` times aiconfigurator's, known to 6%; None: there are none."""
+    theirs = {"ttft_ms": 100.0, "decode_ms": 5.0, "largest_batch": 100, "parts_prefill": {},
+              "parts_decode": {"attention": 0.5}}  # fmt: skip
+    headwise = None
+    if ours:
+        headwise = {"prefill_ms": 100.0 * ours, "decode_ms": 5.0 * ours, "largest_batch": 100 * ours,
+                    "error_prefill": 0.06, "error_decode": 0.06, "parts_prefill": {}, "parts_decode": {}}  # fmt: skip
+    return {"model": "m", "weights": "bf16", "kv_type": "bf16", "plan": "TP1", "context": context, "batch": batch,
+            "aiconfigurator": theirs, "headwise": headwise}  # fmt: skip
+
+
 class Points(unittest.TestCase):
     def test_every_plan_is_one_that_can_be(self):
         for deployment in points.DEPLOYMENTS:
@@ -76,12 +88,31 @@ class SideBySide(unittest.TestCase):
 
     def test_headwise_is_added_as_they_have_it(self):
         groups = {("attention", "attention projections"): 3.0}
-        own = [{"name": "attention", "ms": 1.0}, {"name": "attention projections", "ms": 2.5},
-               {"name": "overhead", "ms": 0.5}, {"name": "communication", "ms": None}]  # fmt: skip
+        own = {"attention": 1.0, "attention projections": 2.5, "overhead": 0.5}
         self.assertEqual(
             side_by_side.same_parts(groups, own),
             {("attention", "attention projections"): 3.5, ("overhead",): 0.5},
         )
+
+    def test_headwise_answers_of_a_context(self):
+        def of(context, batch):
+            parts = [{"name": "attention", "ms": 1.5}, {"name": "router", "ms": 0.0}]
+            return {"context": context, "prefill_ms": 90.0, "decode_ms": 5.0, "kv_bytes": 512, "source_prefill": "s",
+                    "error_prefill": 0.1, "source_decode": "s", "error_decode": 0.2, "largest_batch": batch,
+                    "parts_prefill": parts, "parts_decode": parts}  # fmt: skip
+
+        document = {"inputs": [{"name": "gpus", "value": "8"}, {"name": "plan", "value": "tp 1 adp 8 ep 8"}],
+                    "contexts": [of(4000, 999), of(4500, 900)]}  # fmt: skip
+        self.assertEqual(side_by_side.headwise_plan(document), R1.plan.words)
+        row = side_by_side.headwise_row(document, 4000, 4500, 8)
+        self.assertEqual((row["largest_batch"], row["prefill_ms"]), (112, 90.0))
+        self.assertEqual(row["parts_decode"], {"attention": 1.5})
+
+    def test_headwise_is_asked_for_all_groups(self):
+        words = points.codesign_command("headwise", "config.json", R1, [4000, 8192], 16)
+        self.assertEqual(words[:3], ["headwise", "codesign", "config.json"])
+        for flag, value in (("--contexts", "4000,4500,8192,8692"), ("--batch", "128"), ("--gpus", "8")):
+            self.assertEqual(words[words.index(flag) + 1], value)
 
     def test_numbers(self):
         shown = [side_by_side.number(value) for value in (None, 0, 0.0625, 1.5, 12.345, 812.7, 12345.6)]
@@ -100,11 +131,27 @@ class SideBySide(unittest.TestCase):
         self.assertIn("| disagg (chosen) | 2 x tp1 + 1 x tp2 | 4 | 1 / 208 |", lines[3])
 
     def test_answers_of_only_one_are_shown_too(self):
-        row = {"model": "m", "weights": "bf16", "kv_type": "bf16", "plan": "TP1", "context": 4000, "batch": 1,
-               "headwise": None,
-               "aiconfigurator": {"ttft_ms": 89.5, "decode_ms": 5.077, "largest_batch": 194, "parts_prefill": {},
-                                  "parts_decode": {"attention": 0.475}}}  # fmt: skip
-        self.assertIn("| 4000 | 1 | 89.50 | - | - | 5.077 | - | - | 194 | - |", side_by_side.tables([row], []))
+        lines = side_by_side.tables([answered(4000, 1, None)], [])
+        self.assertIn("| m, bf16 weights, bf16 KV, TP1 | 100.0 / - |", lines)
+        self.assertIn("| m, bf16 weights, bf16 KV, TP1 | 4000 | 5.000 / - |  |  |", lines)
+
+    def test_a_line_of_steps_is_a_context(self):
+        rows = [answered(4000, 1, 1.0), answered(4000, 16, 1.02), answered(4000, 128, 0.8), answered(8192, 1, 1.0)]
+        lines = side_by_side.steps(rows)
+        self.assertIn("| 4000 | 5.000 / 5.000 | 5.000 / 5.100 | 5.000 / 4.000 (128) |", lines[2])
+        self.assertIn("| 8192 | 5.000 / 5.000 |  |  |", lines[3])
+
+    def test_what_batches_do_not_change_is_counted_once(self):
+        rows = [answered(4000, 1, 1.05), answered(4000, 16, 0.8), answered(8192, 1, 1.0)]
+        lines = side_by_side.summary(rows)
+        name = "m, bf16 weights, bf16 KV, TP1"
+        self.assertEqual(lines[2], f"| time to first token | 2 | 2.5% | 2 | 2 | 5%: {name}, 4000 |")
+        self.assertEqual(lines[3], f"| decode step | 3 | 5.0% | 2 | 2 | 20%: {name}, 4000 x 16 |")
+        self.assertEqual(lines[4], f"| largest batch | 2 | 2.5% | 2 | - | 5%: {name}, 4000 |")
+
+    def test_a_list_has_an_element_a_line(self):
+        text = side_by_side.lines_of({"system": "h200", "points": [{"a": 1}, {"a": 2}]})
+        self.assertEqual(text, '{\n"system": "h200",\n"points": [\n{"a": 1},\n{"a": 2}\n]\n}\n')
 
     def test_rounding(self):
         tree = {"a": [1.23456789, 7], "b": ("text", None, True, float("nan"))}
