@@ -127,7 +127,22 @@ Estimate AssumedTimes::bound(const std::string& what, const DeviceWork& work,
                         kernel.value, " us; of that share: ", side.efficiency->origin));
 }
 
+/// Never the whole of what a window saves in pairs.
+Estimate AssumedTimes::windowed(const SoftmaxAttention& shape, const CoreAttention& core) const {
+  CoreAttention all = core;
+  SoftmaxAttention full = shape;
+  full.span = {};
+  all.attention = full;
+  Estimate estimate =
+      time(all).scaled(windowed_share(shape.span, core.tokens, efficiencies_.window_keys.value));
+  estimate.error += efficiencies_.window_keys.error;
+  return estimate;
+}
+
 Estimate AssumedTimes::time(const CoreAttention& core) const {
+  const auto* softmax = std::get_if<SoftmaxAttention>(&core.attention);
+  if (softmax != nullptr && softmax->span.kind == SpanKind::sliding_window && core.tokens.count > 1)
+    return windowed(*softmax, core);
   const Efficiencies& reach = efficiencies_;
   Reached reached{.flops_per_s = product_rate(hardware_, core.q_type),
                   .products = reach.attention_products,

@@ -21,6 +21,10 @@ struct DeviceWork {
 /// once, the expanded form's K and V in bf16; an exponential a pair and head.
 DeviceWork core_attention_work(const CoreAttention& attention);
 
+/// What a prefill of many tokens takes with a sliding window, as a part of what it takes without:
+/// its pairs, and `window_keys` a row that kernels spend beside them where the window is short.
+double windowed_share(const AttentionSpan& window, const NewTokens& tokens, double window_keys);
+
 enum class DeviceLimit : std::uint8_t { compute, bandwidth, exponentials };
 const char* name_of(DeviceLimit limit);
 
@@ -52,6 +56,7 @@ class AssumedTimes {
 
  private:
   struct Reached;  // of each rate
+  Estimate windowed(const SoftmaxAttention& shape, const CoreAttention& core) const;
   Estimate bound(const std::string& what, const DeviceWork& work, const Reached& reached) const;
   Estimate assumed(const std::string& what, double seconds, double error, std::string basis) const;
 

@@ -139,10 +139,7 @@ Estimate AttentionTables::windowed(const SoftmaxAttention& shape, const CoreAtte
   if (Estimate same = table(true, shape, window, core, length)) return same;
   const Estimate full = table(true, shape, 0, core, length);
   if (!full) return full;
-  const double all = pairs_of({}, core.tokens);
-  const double besides =
-      efficiencies_.window_keys.value * (1.0 - static_cast<double>(window) / length) * length;
-  const double share = std::min(1.0, (pairs_of(shape.span, core.tokens) + besides) / all);
+  const double share = windowed_share(shape.span, core.tokens, efficiencies_.window_keys.value);
   return full.scaled(share).by_rule(efficiencies_.window_keys.error);
 }
 

@@ -35,7 +35,7 @@ std::string left(const std::string& text, std::size_t width) {
 
 std::string label(const Estimate& estimate) {
   return estimate ? concat(estimate.source(), " +-", number(100.0 * estimate.error, 0), " %")
-                  : estimate.why_not;
+                  : std::string("unknown");
 }
 
 constexpr std::size_t kColumn = 11;
@@ -105,6 +105,9 @@ std::string codesign_text(const CodesignQuestion& question, const CodesignReport
   text += parts_text(report.contexts.back());
   text += concat("\nattention passes a half\n", crossover_text("prefill", report.prefill_crossover),
                  crossover_text("decode", report.decode_crossover));
+  for (const Estimate& time :
+       {report.contexts.back().prefill.total(), report.contexts.back().decode.total()})
+    if (!time) text += concat("unknown: ", time.why_not, "\n");
   for (const ContextTimes& row : report.contexts)
     if (!row.largest_batch.why_not.empty())
       text +=

@@ -72,6 +72,14 @@ DeviceWork core_attention_work(const CoreAttention& core) {
           .exponentials = batch * work.exponentials};
 }
 
+double windowed_share(const AttentionSpan& window, const NewTokens& tokens, double window_keys) {
+  const auto end = static_cast<double>(tokens.prefix + tokens.count);
+  const double hidden = std::max(0.0, 1.0 - static_cast<double>(window.tokens) / end);
+  const double besides = window_keys * hidden * static_cast<double>(tokens.count);
+  const auto pairs = static_cast<double>(attention_pairs(window, tokens));
+  return std::min(1.0, (pairs + besides) / static_cast<double>(attention_pairs({}, tokens)));
+}
+
 std::string describe(const CoreAttention& core) {
   struct Name {
     std::string operator()(const SoftmaxAttention& softmax) const {

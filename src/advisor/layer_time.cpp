@@ -24,7 +24,10 @@ class LayerTimes {
         rows_(step_rows(deployment, step)) {}
 
   StepTime attention(const Attention& attention) const {
-    if (!std::holds_alternative<LatentAttention>(attention) || step_.tokens.prefix == 0)
+    const auto* latent = std::get_if<LatentAttention>(&attention);
+    if (latent != nullptr && is_sparse(*latent))
+      return attention_in(LatentForm::absorbed, attention);
+    if (latent == nullptr || step_.tokens.prefix == 0)
       return attention_in(LatentForm::expanded, attention);
     const StepTime absorbed = attention_in(LatentForm::absorbed, attention);
     if (step_.is_decode()) return absorbed;
@@ -79,6 +82,11 @@ class LayerTimes {
   }
 
  private:
+  /// Picked tokens differ from query to query: no expanded keys are shared.
+  bool is_sparse(const LatentAttention& latent) const {
+    return latent.indexer && step_.tokens.prefix + step_.tokens.count > latent.indexer->top_k;
+  }
+
   Estimate per_step(const Estimate& pass) const { return pass.scaled(rows_.passes); }
 
   /// Prefill splits rows of a request over kvp; decode has each of them on all of kvp.
