@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <set>
 
 #include "advisor/usual_plan.h"
@@ -201,6 +202,9 @@ Hardware asked_hardware(const std::string& name, CodesignInput& input) {
 
 CodesignQuestion read_question(const CodesignFlags& flags, const DescribedModel& model,
                                const Hardware& hardware) {
+  // A range lets NaN through.
+  if (std::isnan(flags.link)) throw CLI::ValidationError("--link", "a number");
+  if (std::isnan(flags.reserve)) throw CLI::ValidationError("--reserve", "a number");
   Inputs inputs;
   CodesignQuestion question{.path = model.path,
                             .name = model.name,

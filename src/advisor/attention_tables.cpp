@@ -14,6 +14,7 @@ namespace {
 constexpr double kHeadsError = 0.05;
 constexpr double kGroupErrorOfDoubling = 0.15;
 constexpr double kDimensionErrorOfDoubling = 0.3;
+constexpr double kLatentErrorOfDoubling = 0.3;
 constexpr double kWindowOfDecodeError = 0.1;
 constexpr double kPrefixError = 0.2;
 constexpr double kQueryTypeError = 0.2;
@@ -82,6 +83,21 @@ Distance distance(const AxisValues& fixed, const SoftmaxAttention& shape, double
   return {.group = doublings(q / kv, q_heads / kv_heads),
           .dimension = doublings(number(fixed, "head_dim"), dim),
           .heads = doublings(kv, kv_heads)};
+}
+
+/// The head counts that were measured next to another.
+struct Neighbours {
+  std::optional<double> below, above;
+};
+
+Neighbours neighbours(const std::vector<AxisValues>& measured, double heads) {
+  Neighbours near;
+  for (const AxisValues& fixed : measured) {
+    const double other = number(fixed, "q_heads");
+    if (other < heads) near.below = std::max(other, near.below.value_or(other));
+    if (other > heads) near.above = std::min(other, near.above.value_or(other));
+  }
+  return near;
 }
 
 double mean_dim(const SoftmaxAttention& shape) {
@@ -243,16 +259,26 @@ Estimate AttentionTables::latent_table(bool is_prefill, const LatentAttention& s
   if (is_prefill) values["prefix"] = 0.0;
   const Estimate same = times_.lookup(describe(core), query, values, law_of(is_prefill));
   if (same) return same;
-  double near = 0.0;
-  for (const AxisValues& fixed : times_.measured(query)) {
-    const double other = number(fixed, "q_heads");
-    if (near == 0.0 || doublings(other, heads) < doublings(near, heads)) near = other;
+  const auto with_heads = [&](double other) {
+    values["q_heads"] = other;
+    return times_.lookup(describe(core), query, values, law_of(is_prefill));
+  };
+  const Neighbours near = neighbours(times_.measured(query), heads);
+  if (!near.below && !near.above) return same;
+  if (!near.below || !near.above) {
+    const double other = near.below ? *near.below : *near.above;
+    const Estimate estimate = with_heads(other);
+    if (!estimate) return same;
+    return estimate.scaled(heads / other).by_rule(kLatentErrorOfDoubling * doublings(other, heads));
   }
-  if (near == 0.0 || near == heads) return same;
-  values["q_heads"] = near;
-  const Estimate other = times_.lookup(describe(core), query, values, law_of(is_prefill));
-  if (!other) return same;
-  return other.scaled(heads / near).by_rule(kGroupErrorOfDoubling * doublings(near, heads));
+  const Estimate below = with_heads(*near.below), above = with_heads(*near.above);
+  if (!below || !above) return same;
+  const double part = std::log(heads / *near.below) / std::log(*near.above / *near.below);
+  Estimate between = above.scaled(std::pow(below.seconds / above.seconds, 1.0 - part));
+  between.of.insert(between.of.end(), below.of.begin(), below.of.end());
+  // Prefill goes by heads; decode may do anything in between, as a grid without further neighbours.
+  const double half_way = std::abs(std::log(above.seconds / below.seconds)) / 2.0;
+  return between.by_rule(is_prefill ? kGroupErrorOfDoubling : half_way);
 }
 
 }  // namespace headwise

@@ -9,6 +9,7 @@ namespace headwise {
 /// Core attention from calibrations: the very shape where it was measured, else by rules, each of
 /// which says "extrapolated" and widens the error (docs/codesign.md has what they rest on):
 ///   heads      a KV heads of a group are a requests of one KV head: the batch is scaled
+///              of MLA by the measured counts on either side, else by heads
 ///   group      prefill goes by query heads, decode by KV heads
 ///   dimension  by the sum of key's and value's
 ///   window     decode is full attention over the window; prefill by pairs and window_keys a row

@@ -158,7 +158,16 @@ TEST(Rules, MissByLessThanTheySay) {
       {"short window, prefill",
        "attention_prefill",
        {{"window", 128.0}},
-       prefill(64, 8, 64, k16K, {SpanKind::sliding_window, 128})}};
+       prefill(64, 8, 64, k16K, {SpanKind::sliding_window, 128})},
+      {"latent heads, prefill",
+       "mla_prefill",
+       {{"q_heads", 64.0}},
+       {.attention = LatentAttention{64, 1536, 512, 128, 64, 128, {}},
+        .tokens = {.prefix = 0, .count = 8192}}},
+      {"latent heads, decode",
+       "mla_decode",
+       {{"q_heads", 64.0}},
+       latent_decode(64, 32, DType::bf16)}};
   const DeviceTimes all = device_times(read_hardware("h200"));
   for (const Rule& rule : rules) {
     const WithoutTable without(rule.query, rule.left_out);

@@ -1,0 +1,204 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "tests/cli/run_program.h"
+#include "tests/engine/tiny_models.h"
+
+namespace headwise::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string config(const std::string& name) {
+  return std::string(HEADWISE_CONFIGS) + "/" + name + ".json";
+}
+
+Json advice(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "codesign");
+  arguments.emplace_back("--json");
+  const Outcome outcome = run_program(arguments);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  return outcome.status == 0 ? Json::parse(outcome.out) : Json();
+}
+
+Json input(const Json& document, const std::string& name) {
+  for (const Json& each : document["inputs"])
+    if (each["name"] == name) return each;
+  ADD_FAILURE() << "no input " << name;
+  return {};
+}
+
+class CodesignCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ =
+        std::filesystem::temp_directory_path() / ("headwise-codesign-" + std::to_string(getpid()));
+    std::filesystem::create_directory(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return (folder_ / name).string();
+  }
+  std::string folder() const { return folder_.string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+TEST_F(CodesignCommand, AnswersInOneDocument) {
+  const Json document =
+      advice({config("llama-3.1-8b"), "--hardware", "h200", "--contexts", "4k,32k"});
+  for (const char* field :
+       {"model", "hardware", "inputs", "contexts", "crossover", "roofline", "provenance"})
+    EXPECT_TRUE(document.contains(field)) << field;
+  ASSERT_EQ(document["contexts"].size(), 2U);
+  const Json& row = document["contexts"][1];
+  EXPECT_EQ(row["context"], 32768);
+  EXPECT_EQ(row["kv_bytes"], std::int64_t{4} << 30);
+  EXPECT_EQ(row["largest_batch"], 27);
+  EXPECT_TRUE(row["append_ms"].is_null());
+  EXPECT_GT(row["attention_share_prefill"], document["contexts"][0]["attention_share_prefill"]);
+  EXPECT_EQ(document["model"]["parameters"], 8029995008);
+  EXPECT_EQ(document["model"]["attention"][0]["group_size"], 4);
+  EXPECT_NEAR(document["roofline"]["ridge"].get<double>(), 989.0 / 4.8, 1e-9);
+}
+
+// Every time has its source and its error, from a list that is closed.
+TEST_F(CodesignCommand, EveryTimeSaysWhereItComesFrom) {
+  const std::set<std::string> sources{"measured",
+                                      "interpolated",
+                                      "extrapolated",
+                                      "third-party",
+                                      "third-party, interpolated",
+                                      "third-party, extrapolated",
+                                      "assumed"};
+  const Json document =
+      advice({config("deepseek-r1"), "--hardware", "b200", "--weights", "nvfp4", "--projections",
+              "bf16", "--gpus", "8", "--prefix", "3k", "--contexts", "4k,128k"});
+  for (const Json& row : document["contexts"]) {
+    double prefill = 0.0;
+    for (const char* phase : {"parts_prefill", "parts_append", "parts_decode"})
+      for (const Json& part : row[phase]) {
+        EXPECT_TRUE(sources.contains(part["source"])) << part;
+        EXPECT_GE(part["error"], 0.0);
+        if (std::string(phase) == "parts_prefill") prefill += part["ms"].get<double>();
+      }
+    EXPECT_NEAR(prefill, row["prefill_ms"].get<double>(), 1e-6 * prefill);
+    EXPECT_TRUE(sources.contains(row["source"])) << row["source"];
+    EXPECT_LT(row["append_ms"], row["prefill_ms"]);
+    EXPECT_EQ(row["ttft_ms"], row["append_ms"]);
+  }
+  for (const Json& point : document["roofline"]["points"])
+    EXPECT_TRUE(sources.contains(point["source"])) << point;
+  std::set<std::string> queries;
+  for (const Json& each : document["provenance"])
+    if (each["query"].is_string()) queries.insert(each["query"]);
+  EXPECT_EQ(queries, (std::set<std::string>{"gemm", "mla_decode", "mla_prefill", "moe"}));
+}
+
+TEST_F(CodesignCommand, SaysWhatItDecidedItself) {
+  const Json document = advice({config("deepseek-r1"), "--weights", "fp8_block"});
+  const Json hardware = input(document, "hardware");
+  EXPECT_EQ(hardware["source"], "default");
+  EXPECT_FALSE(hardware["why"].get<std::string>().empty());
+  EXPECT_EQ(input(document, "weights")["source"], "given");
+  EXPECT_EQ(input(document, "projections")["source"], "default");
+  EXPECT_EQ(input(document, "batch")["value"], input(document, "gpus")["value"]);
+}
+
+TEST_F(CodesignCommand, ReadsQuantisationFromTheFile) {
+  std::ifstream file(config("deepseek-r1"));
+  Json model = Json::parse(file);
+  model["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
+  write("config.json", model.dump());
+  const Json document = advice({folder(), "--hardware", "h200", "--contexts", "4k"});
+  EXPECT_EQ(input(document, "weights")["value"], "fp8_block");
+  EXPECT_EQ(input(document, "weights")["source"], "config");
+  EXPECT_EQ(input(document, "gpus")["value"], "8");
+}
+
+TEST_F(CodesignCommand, ReadsGgufFiles) {
+  const std::string path = write("tiny.gguf", gguf_of(gemma3_model()));
+  const Json document = advice({path, "--hardware", "rtx_4090"});
+  EXPECT_EQ(document["model"]["layers"], 7);
+  EXPECT_EQ(document["model"]["attention"].size(), 2U);
+  EXPECT_EQ(document["model"]["attention"][0]["span"], "window 5");
+  ASSERT_EQ(document["contexts"].size(), 1U);
+  EXPECT_EQ(document["contexts"][0]["context"], document["model"]["context"]);
+  EXPECT_EQ(document["contexts"][0]["source"], "assumed");
+}
+
+TEST_F(CodesignCommand, WhatIsNotKnownIsNullWithAReason) {
+  const Json document =
+      advice({config("llama-3.1-8b"), "--hardware", "epyc_9005", "--contexts", "4k"});
+  const Json& row = document["contexts"][0];
+  EXPECT_TRUE(row["prefill_ms"].is_null());
+  EXPECT_TRUE(row["largest_batch"].is_null());
+  EXPECT_GT(row["decode_ms"], 0.0);
+  EXPECT_NE(row["why_not"].get<std::string>().find("no rate of products"), std::string::npos);
+  EXPECT_TRUE(document["crossover"]["prefill_context"].is_null());
+  EXPECT_TRUE(document["crossover"]["why_not"].is_string());
+}
+
+TEST_F(CodesignCommand, SaysItForPeopleToo) {
+  const Outcome outcome = run_program({"codesign", config("gpt-oss-120b"), "--hardware", "h200"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* words : {"NVIDIA H200 SXM", "prefill ms", "128k", "third-party, extrapolated",
+                            "attention passes a half", "feed-forward"})
+    EXPECT_NE(outcome.out.find(words), std::string::npos) << words << " in\n" << outcome.out;
+}
+
+TEST_F(CodesignCommand, MistakesAreOneLineEach) {
+  const std::string llama = config("llama-3.1-8b");
+  const std::string broken = write("broken.json", "{\"model_type\": [");
+  const std::pair<std::vector<std::string>, int> mistakes[] = {
+      {{}, 2},
+      {{"none.json"}, 1},
+      {{folder()}, 1},
+      {{broken}, 1},
+      {{llama, "--hardware", "h2000"}, 2},
+      {{llama, "--hardware", "./none.json"}, 1},
+      {{llama, "--contexts", "4k,,8k"}, 2},
+      {{llama, "--contexts", "-4"}, 2},
+      {{llama, "--contexts", "1"}, 2},
+      {{llama, "--contexts", "99999999999"}, 2},
+      {{llama, "--weights", "int3"}, 2},
+      {{llama, "--projections", ""}, 2},
+      {{llama, "--kv-type", "f9"}, 2},
+      {{llama, "--q-type", "f9"}, 2},
+      {{llama, "--gpus", "0"}, 2},
+      {{llama, "--gpus", "3"}, 1},
+      {{llama, "--gpus", "1e9"}, 2},
+      {{llama, "--link", "-1"}, 2},
+      {{llama, "--link", "nan"}, 2},
+      {{llama, "--framework", "nonsense", "--hardware", "h200"}, 2},
+      {{llama, "--batch", "0"}, 2},
+      {{llama, "--batch", "-3"}, 2},
+      {{llama, "--chunk", "0"}, 2},
+      {{llama, "--routing", "uneven"}, 2},
+      {{llama, "--page", "0"}, 2},
+      {{llama, "--prefix", "many"}, 2},
+      {{llama, "--reserve", "1.5"}, 2},
+      {{llama, "--nonsense"}, 2}};
+  for (const auto& [arguments, status] : mistakes) {
+    std::vector<std::string> all{"codesign"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Outcome outcome = run_program(all);
+    EXPECT_EQ(outcome.status, status) << testing::PrintToString(arguments) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  }
+}
+
+}  // namespace
+}  // namespace headwise::cli
