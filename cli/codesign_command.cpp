@@ -49,6 +49,9 @@ void advise(const CodesignFlags& flags) {
             << std::flush;
 }
 
+/// An empty text would mean that the option was not given.
+std::string refuse_empty(const std::string& text) { return text.empty() ? "is empty" : ""; }
+
 void add_options(CLI::App& command, CodesignFlags& flags) {
   command.add_option("MODEL", flags.model, "a config.json, a folder that has one, or a .gguf file")
       ->required();
@@ -77,6 +80,9 @@ void add_options(CLI::App& command, CodesignFlags& flags) {
       .add_option("--reserve", flags.reserve,
                   "share of memory that is neither weights nor KV; else 0.1")
       ->check(CLI::Range(0.0, 0.95));
+  for (const char* name : {"--hardware", "--contexts", "--weights", "--projections", "--kv-type",
+                           "--q-type", "--framework", "--chunk", "--routing", "--prefix"})
+    command.get_option(name)->check(refuse_empty);
   command.add_flag("--json", flags.json, "one JSON document on standard output");
 }
 

@@ -10,8 +10,9 @@
 namespace headwise {
 namespace {
 
-/// Any device that reads a byte does so many FLOPs meanwhile, whatever its rate.
-constexpr double kIntensityThatReadsBind = 8.0;
+/// FLOPs that any device does while it reads a byte: below half of the least that data/hardware
+/// has, 37.
+constexpr double kIntensityThatReadsBind = 16.0;
 
 std::optional<double> value_of(const std::optional<Figure>& figure) {
   return figure ? std::optional(figure->value) : std::nullopt;

@@ -38,13 +38,13 @@ std::string label(const Estimate& estimate) {
                   : std::string("unknown");
 }
 
-constexpr std::size_t kColumn = 11;
+constexpr std::size_t kColumn = 10;
 
 std::string head_line() {
   std::string line = left("context", 9);
   for (const char* head : {"prefill ms", "attention", "append ms", "decode ms", "attention",
                            "KV GiB", "in pages", "batch", "tok/s"})
-    line += right(head, kColumn);
+    line += concat(" ", right(head, kColumn));
   return concat(line, "\n");
 }
 
@@ -60,7 +60,7 @@ std::string context_line(const ContextTimes& row) {
         number(static_cast<double>(row.kv_bytes_in_pages) / kGiB, 2),
         batch > 0 ? concat(batch) : std::string("-"),
         at_largest ? number(static_cast<double>(batch) / at_largest.seconds, 0) : std::string("-")})
-    line += right(cell, kColumn);
+    line += concat(" ", right(cell, kColumn));
   return concat(line, "\n");
 }
 

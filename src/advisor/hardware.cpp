@@ -151,8 +151,8 @@ fs::path find_hardware(const std::string& name) {
     if (file.stem() == name || file.stem() == lower) return file;
     known += concat(known.empty() ? "" : ", ", file.stem().string());
   }
-  throw Error(ErrorCode::invalid_input, concat("hardware '", name, "' is unknown; there are ",
-                                               known, ", or give a file's path"));
+  throw Error(ErrorCode::unknown_name, concat("hardware '", name, "' is unknown; there are ", known,
+                                              ", or give a file's path"));
 }
 
 }  // namespace

@@ -138,6 +138,8 @@ struct Rule {
 // Each rule, where the truth was measured: within its own error bar, and never called measured.
 TEST(Rules, MissByLessThanTheySay) {
   const AttentionSpan llama4{SpanKind::sliding_window, 8192};
+  CoreAttention windowed_decode = decode(40, 8, 16, k16K);
+  std::get<SoftmaxAttention>(windowed_decode.attention).span = llama4;
   const Rule rules[] = {
       {"heads, prefill",
        "attention_prefill",
@@ -155,6 +157,7 @@ TEST(Rules, MissByLessThanTheySay) {
        "attention_prefill",
        {{"window", 8192.0}},
        prefill(40, 8, 128, k16K, llama4)},
+      {"window, decode", "attention_decode", {{"window", 8192.0}}, windowed_decode},
       {"short window, prefill",
        "attention_prefill",
        {{"window", 128.0}},
