@@ -216,7 +216,8 @@ TEST(AssumedTimes, SayThatARateIsMissing) {
 TEST(AssumedTimes, RingsMoveTheirBytes) {
   const DeviceTimes times = device_times(read_hardware("h200"));
   const Exchange sum{.kind = Exchange::Kind::all_reduce, .bytes = 1e6, .devices = 8};
-  EXPECT_NEAR(times.assumed().time(sum).seconds, 2.0 * 7.0 / 8.0 * 1e6 / (0.8 * 450e9) + 3e-6, 1e-12);
+  EXPECT_NEAR(times.assumed().time(sum).seconds, 2.0 * 7.0 / 8.0 * 1e6 / (0.8 * 450e9) + 3e-6,
+              1e-12);
   const DeviceTimes slow = device_times(read_hardware("h200"), "", 50e9);
   EXPECT_NEAR(slow.time(sum).seconds, 2.0 * 7.0 / 8.0 * 1e6 / (0.8 * 50e9) + 3e-6, 1e-12);
   EXPECT_FALSE(device_times(read_hardware("rtx_4090")).time(sum));
