@@ -3,27 +3,13 @@
 #include <optional>
 #include <string>
 
+#include "advisor/core_attention_work.h"
 #include "advisor/efficiency.h"
 #include "advisor/estimate.h"
 #include "advisor/hardware.h"
 #include "advisor/operators.h"
 
 namespace headwise {
-
-/// What the parts of a device have to do for an operator.
-struct DeviceWork {
-  double flops = 0.0;
-  double bytes = 0.0;
-  double exponentials = 0.0;
-};
-
-/// One layer's attention, all requests: products by core_attention_flops; K, V, queries and results
-/// once, the expanded form's K and V in bf16; an exponential a pair and head.
-DeviceWork core_attention_work(const CoreAttention& attention);
-
-/// What a prefill of many tokens takes with a sliding window, as a part of what it takes without:
-/// its pairs, and `window_keys` a row that kernels spend beside them where the window is short.
-double windowed_share(const AttentionSpan& window, const NewTokens& tokens, double window_keys);
 
 enum class DeviceLimit : std::uint8_t { compute, bandwidth, exponentials };
 const char* name_of(DeviceLimit limit);
@@ -66,8 +52,7 @@ class AssumedTimes {
   std::optional<double> link_;
 };
 
-/// For people: "attention of 32 over 8 heads, 4 requests of 1 token behind 4095".
-std::string describe(const CoreAttention& attention);
+/// For people.
 std::string describe(const Product& product);
 std::string describe(const Experts& experts);
 

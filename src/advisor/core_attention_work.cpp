@@ -1,6 +1,7 @@
+#include "advisor/core_attention_work.h"
+
 #include <algorithm>
 
-#include "advisor/assumed_times.h"
 #include "core/check.h"
 
 namespace headwise {
