@@ -107,12 +107,13 @@ std::optional<Finding> judge_page(const LoggedKernel& kernel, const LoggedAttent
     const int page = *logged.page_size;
     const bool suits =
         page % rule.multiple_of == 0 && page >= rule.least && (rule.most == 0 || page <= rule.most);
-    return Finding{.subject = "page size",
-                   .verdict = suits ? Verdict::fits : rule.otherwise,
-                   .statement = concat(page, " tokens, ", title_of(kernel)),
-                   .reason = std::string(rule.reason),
-                   .source = std::string(rule.source),
-                   .lines = {line, kernel.line}};
+    return Finding{
+        .subject = "page size",
+        .verdict = suits ? Verdict::fits : rule.otherwise,
+        .statement = concat(page, page == 1 ? " token, " : " tokens, ", title_of(kernel)),
+        .reason = std::string(rule.reason),
+        .source = std::string(rule.source),
+        .lines = {line, kernel.line}};
   }
   return std::nullopt;
 }

@@ -20,7 +20,7 @@ struct LoggedValue {
 struct EngineLog {
   ServingEngine engine = ServingEngine::vllm;
   std::int64_t start_line = 0;               ///< the first record of the start
-  int starts = 0;                            ///< of this engine in the log
+  std::int64_t starts = 0;                   ///< of this engine in the log
   std::vector<ServingEngine> other_engines;  ///< that started earlier in the same log
   std::map<LogTopic, LoggedValue> facts;
   std::vector<LoggedValue> other_backends;  ///< that the same start named besides

@@ -1,6 +1,7 @@
 #include "advisor/engine_start.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "advisor/repr_fields.h"
 #include "advisor/text_cursor.h"
@@ -67,7 +68,7 @@ Taken EngineStart::take(LogRecord record, std::int64_t line) {
   print_follows_ = false;
   for (const FixedWords& words : fixed_words()) {
     if (!logs_it(words, record)) continue;
-    const int starts = log_.starts;
+    const std::int64_t starts = log_.starts;
     if (!take_words(words, record, line)) continue;
     if (log_.starts > starts)
       taken = Taken::start;
@@ -78,16 +79,22 @@ Taken EngineStart::take(LogRecord record, std::int64_t line) {
   return taken;
 }
 
-bool EngineStart::begins_start(StartRank rank, std::string_view process) {
+bool EngineStart::begins_start(StartRank rank, const LogRecord& record) {
   if (rank == 0) return log_.starts == 0;
+  // SGLang's Engine prints its arguments twice; their random seed differs from start to start.
+  const std::size_t text = std::hash<std::string_view>{}(record.message);
+  const bool repeats = record.engine == ServingEngine::sglang && text == mark_text_;
+  mark_text_ = text;
+  if (repeats) return false;
   if (marks_.size() >= kMostMarks) marks_.clear();
-  const bool again = rank < highest_ || marks_.contains({rank, std::string(process)});
+  const std::pair mark{rank, std::string(record.process)};
+  const bool again = rank < highest_ || marks_.contains(mark);
   const bool begins = log_.starts == 0 || again;
   if (again) {
     marks_.clear();
     highest_ = 0;
   }
-  marks_.emplace(rank, process);
+  marks_.insert(mark);
   highest_ = std::max(highest_, rank);
   return begins;
 }
@@ -123,7 +130,7 @@ bool EngineStart::take_words(const FixedWords& words, const LogRecord& record, s
     case Reading::draft:
       break;
   }
-  if (begins_start(words.rank, record.process)) {
+  if (begins_start(words.rank, record)) {
     EngineLog next;
     next.starts = log_.starts + 1;
     next.start_line = line;

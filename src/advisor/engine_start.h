@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -22,12 +23,12 @@ class EngineStart {
   bool print_follows() const { return print_follows_; }
   void take_print(std::string_view text, std::int64_t line);
 
-  int count() const { return log_.starts; }
+  std::int64_t count() const { return log_.starts; }
   EngineLog result() && { return std::move(log_); }
 
  private:
   bool take_words(const FixedWords& words, const LogRecord& record, std::int64_t line);
-  bool begins_start(StartRank rank, std::string_view process);
+  bool begins_start(StartRank rank, const LogRecord& record);
   void take_fields(std::string_view text, ServingEngine engine, std::string_view outer);
   void keep(LogTopic topic, std::string_view value);
   void keep_backend(LogTopic topic, const std::string& value);
@@ -37,6 +38,7 @@ class EngineStart {
   EngineLog log_;
   std::set<std::pair<StartRank, std::string>> marks_;  // of this start, with processes
   StartRank highest_ = 0;
+  std::size_t mark_text_ = 0;  // of the last mark, hashed
   bool draft_ = false;
   bool print_follows_ = false;
   std::int64_t line_ = 0;

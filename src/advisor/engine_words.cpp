@@ -85,8 +85,8 @@ constexpr FixedWords kWords[] = {
     {kVllm, kFlash, value, "FA4 on Blackwell does not support head_size=", " ", Topic::head_dim},
     // vLLM: KV
     {kVllm, kKv, value, "Using ", " data type to store kv cache", Topic::kv_type},
-    {kVllm, " mla_attention.py attention.py ", constant, "Using DeepSeek's fp8_ds_mla KV cache format",
-     "fp8_ds_mla", Topic::kv_type},
+    {kVllm, " mla_attention.py attention.py ", constant,
+     "Using DeepSeek's fp8_ds_mla KV cache format", "fp8_ds_mla", Topic::kv_type},
     {kVllm, " kv_cache.py ", constant, "Using KV cache scaling factor 1.0 for fp8_e4m3", "1.0",
      Topic::kv_scale},
     {kVllm, " interface.py ", value, "Setting kv cache block size to ", " for ", Topic::page_size},

@@ -167,6 +167,16 @@ TEST(EngineLog, WorkersThatRepeatEachOtherAreOneStart) {
   EXPECT_TRUE(log.other_backends.empty());
 }
 
+// SGLang 0.5.9 and 0.5.20, entrypoints/engine.py: by Engine, and again as it launches processes.
+TEST(EngineLog, ArgumentsThatArePrintedTwiceAreOneStart) {
+  const std::string once =
+      "[2025-05-02 15:00:00] server_args=ServerArgs(tp_size=2, random_seed=7)\n";
+  const std::string other =
+      "[2025-05-02 15:00:00] server_args=ServerArgs(tp_size=2, random_seed=8)\n";
+  EXPECT_EQ(read(once + once).starts, 1);
+  EXPECT_EQ(read(once + once + other + other).starts, 2);
+}
+
 TEST(EngineLog, OfSeveralEnginesTheLastToStartCounts) {
   const std::string vllm = logs::vllm("0.11.2", "model='m'", "Using FLASH_ATTN backend.");
   const std::string sglang = logs::sglang("model_path='n'", "fa3");

@@ -32,6 +32,8 @@ class CheckCommand : public testing::Test {
 };
 
 const std::string kFa3 = logs::sglang("model_path='a/b', page_size=1, tp_size=8", "fa3");
+const std::string kFa3Again =
+    logs::sglang("model_path='a/b', page_size=1, tp_size=8, random_seed=1", "fa3");
 
 TEST_F(CheckCommand, SaysWhatItFoundAndHowItJudges) {
   const Outcome outcome =
@@ -50,7 +52,7 @@ TEST_F(CheckCommand, SaysWhatItFoundAndHowItJudges) {
 }
 
 TEST_F(CheckCommand, TheTableSaysTheSame) {
-  const Outcome outcome = run_program({"check", "--engine-log", write("log", kFa3 + kFa3)});
+  const Outcome outcome = run_program({"check", "--engine-log", write("log", kFa3 + kFa3Again)});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("the last of 2 starts"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("not found: version, gpu, kv_type"), std::string::npos);
