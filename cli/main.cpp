@@ -11,6 +11,7 @@
 #include "cli/backends_command.h"
 #include "cli/bench_command.h"
 #include "cli/chat_command.h"
+#include "cli/check_command.h"
 #include "cli/codesign_command.h"
 #include "cli/environment.h"
 #include "cli/exit_status.h"
@@ -106,6 +107,7 @@ int run(int argc, char** argv) {
     add_codesign_command(app);
     add_run_command(app);
     add_chat_command(app);
+    add_check_command(app);
     warn_of_unknown_variables();
     check_command(app, argc, argv);
     return parse_and_run(app, argc, argv);
