@@ -28,6 +28,7 @@ packages=(
 test_packages=(
   "clang-19|the fuzzers"
   "libclang-rt-19-dev|the fuzzers"
+  "chromium|the test of HTML reports"
 )
 
 say() { printf '%s\n' "headwise: $*" >&2; }
