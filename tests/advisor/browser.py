@@ -37,8 +37,9 @@ class Browser:
             os.dup2(its_input, 3)
             os.dup2(its_output, 4)
 
-        options = ["--headless=new", "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}", "--disable-gpu",
-                   "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", "--disable-background-networking"]  # fmt: skip
+        options = ["--headless=new", "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}"]
+        options += ["--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
+        options += ["--no-first-run", "--hide-scrollbars"]
         if os.geteuid() == 0:
             options.append("--no-sandbox")  # which Chromium refuses to have as root
         self.process = subprocess.Popen(
