@@ -135,7 +135,7 @@ class Page(unittest.TestCase):
 
     def test_works_without_any_field(self):
         """Each field of each row is null once, as what is not known is; several parts' fields at a time."""
-        for number in range(30):
+        for number in range(24):
             with self.subTest(field=number):
                 self.open(without_field(EXAMPLES["deepseek_like"], number))
                 self.assertEqual(self.browser.complaints, [])
