@@ -13,10 +13,10 @@
 #include <optional>
 #include <string>
 
-#include "advisor/data_folders.h"
-#include "advisor/engine_findings.h"
-#include "advisor/engine_log.h"
-#include "advisor/model_reader.h"
+#include "advisor/device/data_folders.h"
+#include "advisor/engine_log/engine_findings.h"
+#include "advisor/engine_log/engine_log.h"
+#include "advisor/model/model_reader.h"
 #include "cli/exit_status.h"
 #include "cli/json_text.h"
 #include "core/check.h"

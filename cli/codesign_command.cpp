@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "advisor/codesign_json.h"
-#include "advisor/device_times.h"
+#include "advisor/report/codesign_json.h"
+#include "advisor/time/device_times.h"
 #include "cli/codesign_question.h"
 #include "cli/json_text.h"
 

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <set>
 
-#include "advisor/usual_plan.h"
+#include "advisor/time/usual_plan.h"
 #include "cli/usage.h"
 #include "core/check.h"
 #include "headwise/machine.h"

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "advisor/codesign.h"
-#include "advisor/hardware.h"
+#include "advisor/report/codesign.h"
+#include "advisor/device/hardware.h"
 #include "cli/described_model.h"
 
 namespace headwise::cli {

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <map>
 
-#include "advisor/data_folders.h"
-#include "advisor/model_reader.h"
+#include "advisor/device/data_folders.h"
+#include "advisor/model/model_reader.h"
 #include "core/check.h"
 #include "model/model_file.h"
 

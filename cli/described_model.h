@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "advisor/model_description.h"
-#include "advisor/stored_weights.h"
+#include "advisor/model/model_description.h"
+#include "advisor/model/stored_weights.h"
 
 namespace headwise::cli {
 

@@ -29,7 +29,7 @@ foreach(text IN ITEMS "${style}" "${script}" "${chart_js}")
     message(FATAL_ERROR "a part of the report's page contains ${CMAKE_MATCH_0}, which would end it")
   endif()
 endforeach()
-file(WRITE ${OUTPUT} "#include \"advisor/report_page.h\"
+file(WRITE ${OUTPUT} "#include \"advisor/report/report_page.h\"
 
 namespace headwise {
 const std::string_view report_page = R\"headwise(${page})headwise\";

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "tests/advisor/engine_logs.h"
+#include "tests/advisor/engine_log/engine_logs.h"
 #include "tests/cli/run_program.h"
 
 namespace headwise::cli {

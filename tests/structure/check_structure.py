@@ -33,7 +33,7 @@ ARROWS = {
     "cli": {"core", "attention", "backends", "advisor", "engine", "kv", "model", "bench"},
 }
 
-# folder of src/cuda -> what its files may include of the others; src/cuda's own files are everybody's
+# Folders with rooms: room -> what its files may include of the others. Files beside the rooms are everybody's.
 CUDA_ARROWS = {
     "append": {"ptx", "runtime"},
     "ptx": set(),
@@ -46,6 +46,16 @@ CUDA_ARROWS = {
     "sm90": {"append", "paging", "ptx", "runtime", "schedule", "step", "tile"},
     "standard": {"append", "runtime"},
 }
+
+ADVISOR_ARROWS = {
+    "model": set(),
+    "device": set(),
+    "time": {"device", "model"},
+    "advice": {"device", "model", "time"},
+    "report": {"advice", "device", "model", "time"},
+    "engine_log": {"model"},
+}
+ROOMS = {"cuda": CUDA_ARROWS, "advisor": ADVISOR_ARROWS}
 
 # public header -> its layer
 PUBLIC_HEADERS = {
@@ -118,10 +128,10 @@ def find_include(root, includer, name):
     return None
 
 
-def is_allowed_in_cuda(includer, target):
+def is_allowed_between_rooms(includer, target, arrows):
     if len(includer.parts) < 4 or len(target.parts) < 4 or includer.parts[2] == target.parts[2]:
         return True
-    allowed = CUDA_ARROWS.get(includer.parts[2], set())
+    allowed = arrows.get(includer.parts[2], set())
     name = "/".join(target.parts[2:])
     return target.parts[2] in allowed or any(name.startswith(f"{entry}.") for entry in allowed)
 
@@ -131,7 +141,7 @@ def is_allowed(includer, target):
     if other is None or (includer.parts[0] == "include" and target.parts[0] != "include"):
         return False
     if other == layer:
-        return layer != "cuda" or is_allowed_in_cuda(includer, target)
+        return layer not in ROOMS or is_allowed_between_rooms(includer, target, ROOMS[layer])
     allowed = ARROWS[layer]
     return (
         other in allowed

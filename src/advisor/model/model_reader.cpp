@@ -1,0 +1,117 @@
+#include "advisor/model/model_reader.h"
+
+#include <algorithm>
+#include <array>
+
+#include "advisor/model/attention_reader.h"
+#include "advisor/model/config_family.h"
+#include "advisor/model/description_limits.h"
+#include "advisor/model/feed_forward_reader.h"
+#include "core/check.h"
+#include "model/byte_reader.h"
+#include "model/json/json_text.h"
+
+namespace headwise {
+namespace {
+
+int read_count(ModelFields& fields, const char* name, int most, int otherwise) {
+  if (otherwise == 0) return fields.count(name, most);
+  return fields.count_or_assume(name, most, otherwise, "transformers' default for the family");
+}
+
+int read_context(ModelFields& fields, const ConfigFamily& family) {
+  const bool usual = fields.has("max_position_embeddings");
+  if (!usual && fields.has("model_max_length")) {
+    return fields.count("model_max_length", kLargestContext);
+  }
+  return read_count(fields, "max_position_embeddings", kLargestContext, family.context);
+}
+
+/// Of a model for images the outer object has it.
+bool read_tied(ModelFields& fields, ModelFields& outer, const ConfigFamily& family) {
+  constexpr auto kName = "tie_word_embeddings";
+  if (fields.has(kName)) return fields.boolean_or(kName, false);
+  if (outer.has(kName)) return outer.boolean_or(kName, false);
+  fields.assume(kName, family.tied_embeddings ? "true" : "false",
+                family.is_known ? "transformers' default for the family" : "usual");
+  return family.tied_embeddings;
+}
+
+/// Positions cost nothing here, but a kind that nobody knows may be more than positions.
+void check_rope(ModelFields rope) {
+  constexpr std::array<std::string_view, 8> kKnown{"default", "linear",   "dynamic", "llama3",
+                                                   "yarn",    "longrope", "su",      "mrope"};
+  for (const auto* kind : {"full_attention", "sliding_attention"})
+    if (rope.has(kind)) check_rope(rope.nested(kind));
+  for (const auto* name : {"rope_type", "type"}) {
+    const std::string type = rope.string_or(name, "default");
+    check(std::ranges::find(kKnown, type) != kKnown.end(), "field ", rope.full(name), " is ",
+          quoted_name(type), ", which is not known");
+  }
+}
+
+void note_what_is_left_out(ModelFields& fields, ModelFields& outer) {
+  for (const auto* name : {"num_nextn_predict_layers", "mtp_num_hidden_layers"}) {
+    if (fields.has(name) && fields.integer(name, 0, kMostDescribedLayers) > 0) {
+      fields.assume(name, "0", "layers that draft further tokens are not part of a step");
+    }
+  }
+  for (const auto* name : {"vision_config", "audio_config"}) {
+    if (outer.has(name)) fields.assume(name, "left out", "the description is of the text model");
+  }
+}
+
+void group_layers(ModelDescription& model, const std::vector<Attention>& attention,
+                  const std::vector<FeedForward>& feed_forward) {
+  for (std::size_t i = 0; i < attention.size(); ++i) {
+    const LayerDescription layer{attention[i], feed_forward[i]};
+    auto group = std::ranges::find(model.groups, layer, &EqualLayers::layer);
+    if (group == model.groups.end()) group = model.groups.insert(group, {.layer = layer});
+    ++group->count;
+    model.group_of_layer.push_back(static_cast<int>(group - model.groups.begin()));
+  }
+}
+
+void read_text(ModelFields& fields, ModelFields& outer, ModelDescription& model) {
+  check(!fields.boolean_or("is_encoder_decoder", false),
+        "field 'is_encoder_decoder' is true: only decoders are described");
+  check(!fields.boolean_or("add_cross_attention", false),
+        "field 'add_cross_attention' is true, which is not described");
+  const std::string& type = model.model_type;
+  const ConfigFamily family = config_family(type);
+  if (!family.is_known) {
+    fields.assume("model_type", "read by its fields", quoted_name(type) + " is not a known family");
+  }
+  const int layers = fields.count("num_hidden_layers", kMostDescribedLayers);
+  const int hidden = fields.count("hidden_size", kLargestHidden);
+  model.hidden = hidden;
+  model.vocab = read_count(fields, "vocab_size", kLargestDescribedVocab, family.vocab);
+  model.context = read_context(fields, family);
+  model.tied_embeddings = read_tied(fields, outer, family);
+  group_layers(model, read_attention(fields, family, layers, hidden),
+               read_feed_forward(fields, family, layers));
+  for (const auto* name : {"rope_scaling", "rope_parameters"})
+    if (fields.has(name)) check_rope(fields.nested(name));
+  note_what_is_left_out(fields, outer);
+  fields.refuse_what_could_matter();
+}
+
+}  // namespace
+
+ModelDescription read_model_description(std::string_view config_json) {
+  const nlohmann::json document = parse_json(config_json);
+  ModelDescription model;
+  ModelFields outer(document, "", model.assumptions);
+  if (!outer.has("text_config")) {
+    model.model_type = outer.string("model_type");
+    read_text(outer, outer, model);
+    return model;
+  }
+  ModelFields text = outer.nested("text_config");
+  model.model_type =
+      text.has("model_type") ? text.string("model_type") : outer.string("model_type");
+  read_text(text, outer, model);
+  return model;
+}
+
+}  // namespace headwise

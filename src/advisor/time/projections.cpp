@@ -1,0 +1,74 @@
+#include "advisor/time/projections.h"
+
+#include <algorithm>
+
+namespace headwise {
+namespace {
+
+struct Projections {
+  std::int64_t hidden;
+  const ProjectionRows& rows;
+
+  std::int64_t out_width(std::int64_t width) const {
+    return std::max<std::int64_t>(1, width / rows.out_split);
+  }
+
+  std::vector<Product> operator()(const SoftmaxAttention& softmax) const {
+    const std::int64_t out = softmax.q_heads * softmax.head_dim_v;
+    const std::int64_t in = softmax.q_heads * softmax.head_dim_qk +
+                            softmax.kv_heads * (softmax.head_dim_qk + softmax.head_dim_v) +
+                            (softmax.output_gate ? out : 0);
+    return {{.m = rows.tokens, .n = in, .k = hidden},
+            {.m = rows.tokens, .n = hidden, .k = out_width(out)}};
+  }
+
+  std::vector<Product> operator()(const LatentAttention& latent) const {
+    const std::int64_t queries = latent.q_heads * latent.head_dim_qk();
+    const std::int64_t down =
+        latent.stored_dim() + (latent.q_lora_rank > 0 ? latent.q_lora_rank : queries);
+    std::vector<Product> products{{.m = rows.tokens, .n = down, .k = hidden}};
+    if (latent.q_lora_rank > 0)
+      products.push_back({.m = rows.tokens, .n = queries, .k = latent.q_lora_rank});
+    products.push_back({.m = rows.expanded,
+                        .n = latent.q_heads * (latent.qk_nope_head_dim + latent.v_head_dim),
+                        .k = latent.kv_lora_rank});
+    products.push_back(
+        {.m = rows.tokens, .n = hidden, .k = out_width(latent.q_heads * latent.v_head_dim)});
+    if (latent.indexer) {
+      const SparseIndexer& indexer = *latent.indexer;
+      const std::int64_t query = latent.q_lora_rank > 0 ? latent.q_lora_rank : hidden;
+      products.push_back({.m = rows.tokens, .n = indexer.heads * indexer.head_dim, .k = query});
+      products.push_back({.m = rows.tokens, .n = indexer.head_dim + indexer.heads, .k = hidden});
+    }
+    return products;
+  }
+
+  std::vector<Product> operator()(const LinearAttention& linear) const {
+    const std::int64_t keys = linear.k_heads * linear.k_head_dim;
+    const std::int64_t values = linear.v_heads * linear.v_head_dim;
+    const Product out{.m = rows.tokens, .n = hidden, .k = out_width(values)};
+    if (linear.decay == StateDecay::per_head)  // output gate, decay, step size
+      return {{.m = rows.tokens,
+               .n = linear.conv_channels() + values + 2 * linear.v_heads,
+               .k = hidden},
+              out};
+    const std::int64_t rank = linear.v_head_dim;  // of the decay's and the output gate's
+    return {
+        {.m = rows.tokens, .n = linear.conv_channels() + 2 * rank + linear.v_heads, .k = hidden},
+        {.m = rows.tokens, .n = keys + values, .k = rank},
+        out};
+  }
+};
+
+}  // namespace
+
+std::vector<Product> attention_projections(const Attention& attention, std::int64_t hidden,
+                                           const ProjectionRows& rows,
+                                           const Deployment& deployment) {
+  std::vector<Product> products =
+      std::visit(Projections{hidden, rows}, sharded(attention, deployment.tp));
+  for (Product& product : products) product.weights = deployment.projections;
+  return products;
+}
+
+}  // namespace headwise
