@@ -30,7 +30,7 @@ __device__ __forceinline__ bool left_range(const HandedItem& item, const WideTil
 template <class Config>
 __device__ __forceinline__ void join_groups(WideTile<Config>& tile,
                                             const SharedLayout<Config>& shared) {
-  const bool second = threadIdx.x >= 128;
+  const bool second = tile.group() == 1;
 #pragma unroll
   for (int r = 0; second && r < 2; ++r) {
     auto* to = reinterpret_cast<float2*>(shared.results() + tile.row(r) * Config::kResultRow);
@@ -135,15 +135,15 @@ __device__ __forceinline__ void finish_wide_item(const StepArgs& args, WideTile<
                                                  const SharedLayout<Config>& shared) {
   if constexpr (Config::kSharesRows) {
     join_groups(tile, shared);
-    if (threadIdx.x >= 128) return;
+    if (tile.group() == 1) return;
   }
-  const unsigned own = 1U << threadIdx.x / 32;
-  const int first = tile.warp_row();
-  const int rows = min(item.view.item.rows - first, 16);
-  if (rows <= 0 || (item.warps & own) == 0) return;
+  const unsigned own = 1U << uniform(threadIdx.x / 32);
+  const int first = uniform(tile.warp_row());
+  const int rows = min(uniform(item.view.item.rows) - first, 16);
+  if (rows <= 0 || (uniform(item.warps) & own) == 0) return;
   if (left_range(item, tile)) {
     if (tile.lane() == 0) atomicOr(&item.failed, own);
-  } else if (item.view.item.part_row < 0) {
+  } else if (uniform(item.view.item.part_row) < 0) {
     write_whole_rows(args, item.view, tile, queries);
   } else {
 #pragma unroll

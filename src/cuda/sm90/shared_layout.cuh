@@ -9,6 +9,12 @@
 
 namespace headwise::cuda::sm90 {
 
+/// The first lane's: a number that is the same in all lanes, and known to be.
+template <class T>
+__device__ __forceinline__ T uniform(T number) {
+  return __shfl_sync(~0U, number, 0);
+}
+
 /// Of an item's tiles, those that matter to a warpgroup. Of the plain ones all of its rows see
 /// every key, and have seen some before.
 struct GroupTiles {
@@ -16,6 +22,10 @@ struct GroupTiles {
   int end = 0;
   int plain_first = 0;
   int plain_end = 0;
+
+  __device__ __forceinline__ GroupTiles the_same_in_all_lanes() const {
+    return {uniform(first), uniform(end), uniform(plain_first), uniform(plain_end)};
+  }
 };
 
 /// An item as the producer hands it over.
@@ -118,21 +128,12 @@ struct SharedLayout {
   }
 };
 
-/// The first lane's: a number that is the same in all lanes, and known to be.
-template <class T>
-__device__ __forceinline__ T uniform(T number) {
-  return __shfl_sync(~0U, number, 0);
-}
-
 /// Places of a ring, with the parity of the round: one register, and no division.
 template <int kPlaces>
 class RingPlace {
  public:
   __device__ __forceinline__ int index() const { return packed_ >> 1; }
   __device__ __forceinline__ std::uint32_t parity() const { return packed_ & 1; }
-
-  /// Tells the compiler that all lanes have the same.
-  __device__ __forceinline__ void make_uniform() { packed_ = uniform(packed_); }
 
   __device__ __forceinline__ void advance() {
     packed_ += 2;

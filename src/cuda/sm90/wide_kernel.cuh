@@ -18,20 +18,22 @@ namespace headwise::cuda::sm90 {
 template <class Config>
 __device__ __forceinline__ void take_wide_items(const StepArgs& args,
                                                 const SharedLayout<Config>& shared) {
-  const int group = static_cast<int>(opaque(threadIdx.x)) / 128;
-  Turns<Config>::begin();
+  const int group = uniform(static_cast<int>(threadIdx.x) / 128);
+  Turns<Config>{group}.begin();
   RingPlace<kItemPlaces> place;
   RingPlace<Config::kQueryTiles> queries;
   RingPlace<Config::kStages> stage;
   for (;;) {
     ptx::mbarrier_wait(shared.item_full(place.index()), place.parity());
     HandedItem& item = shared.item(place.index());
-    if (item.warps == 0) break;
-    const bool wanted = Config::kSharesRows || ((item.warps >> group * 4 & 0xfU) != 0 &&
-                                                group * Config::kGroupRows < item.view.item.rows);
+    const std::uint32_t warps = uniform(item.warps);
+    if (warps == 0) break;
+    const bool wanted =
+        Config::kSharesRows || ((warps >> group * 4 & 0xfU) != 0 &&
+                                group * Config::kGroupRows < uniform(item.view.item.rows));
     // Also where they are not needed: the loader has to have seen the item.
     ptx::mbarrier_wait(shared.queries_full(queries.index()), queries.parity());
-    WideTile<Config> tile(args, shared, item, shared.queries(queries.index()));
+    WideTile<Config> tile(args, shared, item, shared.queries(queries.index()), group);
     tile.take_all(stage, wanted);
     if (wanted) finish_wide_item(args, tile, item, shared.queries(queries.index()), shared);
     __syncwarp();
@@ -55,11 +57,12 @@ __global__ void __launch_bounds__(Config::kBlockThreads, 1)
     shared.init_barriers();
   }
   __syncthreads();
-  if (threadIdx.x >= Config::kThreads) {
+  const int warp = uniform(static_cast<int>(threadIdx.x) / 32);
+  if (warp >= Config::kWarps) {
     ptx::give_registers<Config::kProducerRegisters>();
-    if (threadIdx.x < Config::kThreads + 32)
+    if (warp == Config::kWarps)
       KeyProducer<Config>(maps, args, shared).run();
-    else if (threadIdx.x < Config::kThreads + 64)
+    else if (warp == Config::kWarps + 1)
       ItemScheduler<Config>(args, shared).run();
     else
       QueryLoader<Config>(maps, args, shared).run();

@@ -36,20 +36,21 @@ class WideTile {
   using Stage = RingPlace<Config::kStages>;
 
   __device__ __forceinline__ WideTile(const StepArgs& args, const SharedLayout<Config>& shared,
-                                      const HandedItem& item, std::uint32_t queries)
+                                      const HandedItem& item, std::uint32_t queries, int group)
       : args_(args),
         shared_(shared),
         item_(item),
-        queries_(uniform(queries + warp_row() / 64 * 64 * 128)) {
+        queries_(queries + (Config::kSharesRows ? 0 : group) * 64 * 128),
+        turns_{group} {
     clear(out_);
   }
 
   /// All keys of the item that are this group's, if it is `wanted`; `stage` is the first tile's.
   __device__ __forceinline__ void take_all(Stage& stage, bool wanted) {
-    const GroupTiles tiles = wanted ? item_.tiles[threadIdx.x / 128] : GroupTiles{};
-    const int end = uniform(tiles.end);
-    const int all = item_.count_tiles(Config::kKeys);
-    stage.make_uniform();
+    const GroupTiles tiles =
+        wanted ? item_.tiles[turns_.group].the_same_in_all_lanes() : GroupTiles{};
+    const int end = tiles.end;
+    const int all = uniform(item_.count_tiles(Config::kKeys));
     int tile = 0;
     const auto pass_to = [&](int to) {
 #pragma unroll 1
@@ -91,6 +92,8 @@ class WideTile {
     add_up_lanes();
   }
 
+  __device__ __forceinline__ int group() const { return turns_.group; }
+
   // Read anew where they are needed: registers are for sums.
   __device__ __forceinline__ static int lane() { return opaque(threadIdx.x) % 32; }
   /// The warp's first row of the item.
@@ -108,9 +111,9 @@ class WideTile {
   /// Probabilities of the item's first tile, in stage `now`.
   __device__ __forceinline__ void begin(const Stage& now, int tile) {
     await(shared_.keys_full(now.index()), now.parity());
-    Turns<Config>::await();
+    turns_.await();
     start_keys(shared_.keys(now.index()));
-    Turns<Config>::give();
+    turns_.give();
     ptx::wgmma_wait<0>(logits_[0]);
     release(shared_.keys_empty(now.index()));
     softmax(now, slot_of(tile));
@@ -133,11 +136,13 @@ class WideTile {
   /// A tile that others take, or nobody. Its place is free when all have seen it: else a warp that
   /// lags behind might find a later round's tile there.
   __device__ __forceinline__ void pass(const Stage& stage) const {
-    Turns<Config>::await();
-    Turns<Config>::give();
+    turns_.await();
+    turns_.give();
     await(shared_.keys_full(stage.index()), stage.parity());
+    __syncwarp();  // products, too, wait for all lanes
     release(shared_.keys_empty(stage.index()));
     await(shared_.values_full(stage.index()), stage.parity());
+    __syncwarp();
     release(shared_.values_empty(stage.index()));
   }
 
@@ -161,11 +166,11 @@ class WideTile {
 
   __device__ __forceinline__ void start_both(const Stage& now, const Stage& next) {
     await(shared_.keys_full(next.index()), next.parity());
-    Turns<Config>::await();
+    turns_.await();
     start_keys(shared_.keys(next.index()));
     await(shared_.values_full(now.index()), now.parity());
     start_values(shared_.values(now.index()));
-    Turns<Config>::give();
+    turns_.give();
     ptx::wgmma_wait<1>(logits_[0]);
     release(shared_.keys_empty(next.index()));
   }
@@ -178,7 +183,6 @@ class WideTile {
 
   __device__ __forceinline__ static void await(std::uint32_t barrier, std::uint32_t parity) {
     ptx::mbarrier_wait(barrier, parity);
-    __syncwarp();
   }
   __device__ __forceinline__ void release(std::uint32_t barrier) const {
     if (speaks_) ptx::mbarrier_arrive(barrier);
@@ -359,6 +363,7 @@ class WideTile {
   const SharedLayout<Config>& shared_;
   const HandedItem& item_;
   const std::uint32_t queries_;  // the group's first row
+  const Turns<Config> turns_;
   const bool speaks_ = threadIdx.x % 32 == 0;
   bool grows_ = false;             // a reference rose by the last tile
   float factor_[2];                // what sums from before that count
