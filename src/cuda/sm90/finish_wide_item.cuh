@@ -15,7 +15,6 @@ namespace headwise::cuda::sm90 {
 /// tile.
 template <class Config>
 __device__ __forceinline__ bool left_range(const HandedItem& item, const WideTile<Config>& tile) {
-  constexpr float kMostSum = 4294967296.0F;  // 2^kHeadroomBits
   bool here = false;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {

@@ -18,6 +18,8 @@ namespace headwise::cuda::sm90 {
 /// logits may pass that one by twice as much before a sum leaves the range that is checked.
 template <KvFormat kFormat>
 inline constexpr float kHeadroomBits = kFormat == KvFormat::bf16 ? 32.0F : 0.0F;
+/// Sums above it say that a logit passed by more.
+inline constexpr float kMostSum = 4294967296.0F;  // 2^32
 
 /// A warpgroup's 64 query rows of an item, and sums over the tiles that it takes. Each warp has
 /// sixteen rows; lane l = 4g + t holds rows g and g + 8 of them, and of every eight keys or
@@ -318,7 +320,9 @@ class WideTile {
       now = raised<kFormat>(reference_[r], now);
       factor_[r] = rescale_factor(reference_[r], now);
       reference_[r] = now;
-      sum_[r] *= factor_[r];
+      // What is too large is found at the end, and must not become 0 before.
+      const bool fits = kHeadroomBits<kFormat> == 0.0F || sum_[r] <= kMostSum;
+      sum_[r] = fits ? sum_[r] * factor_[r] : INFINITY;
     }
   }
 
