@@ -46,7 +46,7 @@ class KeyProducer {
     for (;;) {
       ptx::mbarrier_wait(shared_.item_full(place.index()), place.parity());
       const HandedItem& item = shared_.item(place.index());
-      if (item.warps == 0) break;
+      if (item.is_end) break;
       const int last_tiles = max(0, item.count_tiles(Config::kKeys) - Config::kTilesToClaimIn);
       bring_keys(item.view, item.view.range.slot_begin + last_tiles * Config::kKeys,
                  shared_.item_ending(place.index()));

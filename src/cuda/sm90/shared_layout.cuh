@@ -36,9 +36,10 @@ struct HandedItem {
   // Of many rows (wide_tile.cuh):
   GroupTiles tiles[3];       ///< of each group
   int index = 0;             ///< in the schedule
-  std::uint32_t warps = 0;   ///< whose rows are wanted, by bits; 0: no item is left
+  std::uint32_t warps = 0;   ///< whose rows are wanted, by bits
   std::uint32_t failed = 0;  ///< those of which some left the range of their references
   bool careful = false;      ///< looks for each tile's largest logits
+  bool is_end = false;       ///< no item is left
   bool last = false;         ///< there is probably nothing left for the block to do
 
   __device__ __forceinline__ int count_tiles(int keys) const {
@@ -105,6 +106,7 @@ struct SharedLayout {
     }
     for (int i = 0; i < kItemPlaces; ++i) {
       item(i).failed = 0;
+      item(i).is_end = false;
       ptx::mbarrier_init(item_full(i), 1);
       ptx::mbarrier_init(item_empty(i), Config::kItemReaders);
     }

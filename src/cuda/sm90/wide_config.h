@@ -39,6 +39,8 @@ struct WideConfig {
   /// With so many of an item's tiles still to be brought the next item is claimed.
   static constexpr int kTilesToClaimIn = 4;
   static constexpr int kQueryTiles = kDimQk <= 128 ? 2 : 1;  ///< that memory holds
+  /// The next item begins beside the last values of the one before.
+  static constexpr bool kGoesOn = kQueryTiles > 1 && !kSharesRows;
 
   static constexpr int kKBoxes = kDimQk / 64;
   static constexpr int kVBoxes = kDimV / 64;

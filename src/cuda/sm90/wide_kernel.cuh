@@ -14,35 +14,51 @@
 
 namespace headwise::cuda::sm90 {
 
+/// Whether the group begins an item with its first tile.
+template <class Config>
+__device__ __forceinline__ bool can_begin(const GroupItem<Config>& item) {
+  if (item.is_end() || !item.is_wanted()) return false;
+  const GroupTiles tiles = item.tiles();
+  return tiles.first == 0 && tiles.end > 0;
+}
+
 /// What the warpgroups do that take keys: one item after the other, each group at its own pace.
 template <class Config>
 __device__ __forceinline__ void take_wide_items(const StepArgs& args,
                                                 const SharedLayout<Config>& shared) {
   const int group = uniform(static_cast<int>(threadIdx.x) / 128);
   Turns<Config>{group}.begin();
-  RingPlace<kItemPlaces> place;
-  RingPlace<Config::kQueryTiles> queries;
-  RingPlace<Config::kStages> stage;
-  for (;;) {
-    ptx::mbarrier_wait(shared.item_full(place.index()), place.parity());
-    HandedItem& item = shared.item(place.index());
-    const std::uint32_t warps = uniform(item.warps);
-    if (warps == 0) break;
-    const bool wanted =
-        Config::kSharesRows || ((warps >> group * 4 & 0xfU) != 0 &&
-                                group * Config::kGroupRows < uniform(item.view.item.rows));
-    // Also where they are not needed: the loader has to have seen the item.
-    ptx::mbarrier_wait(shared.queries_full(queries.index()), queries.parity());
-    WideTile<Config> tile(args, shared, item, shared.queries(queries.index()), group);
-    tile.take_all(stage, wanted);
-    if (wanted) finish_wide_item(args, tile, item, shared.queries(queries.index()), shared);
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) {
-      ptx::mbarrier_arrive(shared.queries_empty(queries.index()));
-      ptx::mbarrier_arrive(shared.item_empty(place.index()));
+  WideTile<Config> tile(args, shared, group);
+  GroupItem<Config> item(shared, group);
+  for (item.await(); !item.is_end(); item.await()) {
+    const bool wanted = item.is_wanted();
+    RowSums sums;
+    bool left = false;
+    bool goes_on = false;
+    if (!tile.has_begun()) item.await_queries();
+    const GroupTiles tiles = item.tiles();
+    if (wanted && tiles.first < tiles.end) {
+      if (!tile.has_begun()) tile.begin(item);
+      tile.follow_all(item);
+      // The last tile's place is not free before its values are multiplied: the others must do.
+      if (Config::kGoesOn && item.count_tiles() - tiles.end < Config::kStages) {
+        tile.leave(item);
+        left = true;
+        GroupItem<Config> next = item;
+        next.advance();
+        next.await();
+        goes_on = can_begin(next);
+        if (goes_on) next.await_queries();
+        sums = tile.end_beside(next, goes_on);
+      } else {
+        sums = tile.end();
+      }
     }
-    place.advance();
-    queries.advance();
+    if (!left) tile.leave(item);
+    if (wanted) finish_wide_item(args, tile, sums, item, shared);
+    tile.clear_sums();
+    item.release();
+    item.advance();
   }
 }
 
