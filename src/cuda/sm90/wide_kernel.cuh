@@ -48,11 +48,12 @@ __device__ __forceinline__ void take_wide_items(const StepArgs& args,
         next.advance();
         next.await();
         goes_on = can_begin(next);
-        if (goes_on) next.await_queries();
-        sums = tile.end_beside(next, goes_on);
-      } else {
-        sums = tile.end();
+        if (goes_on) {
+          next.await_queries();
+          sums = tile.end_beside(next);
+        }
       }
+      if (!goes_on) sums = tile.end();
     }
     if (!left) tile.leave(item);
     if (wanted) finish_wide_item(args, tile, sums, item, shared);

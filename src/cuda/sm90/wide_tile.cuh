@@ -120,29 +120,22 @@ class WideTile {
     return done;
   }
 
-  /// The same, and beside it probabilities of the next item's first tile, if `goes_on`.
-  __device__ __forceinline__ RowSums end_beside(const GroupItem<Config>& next, bool goes_on) {
-    // Else it multiplies what lies there: products under way do not bear a branch.
-    Stage first = now_;
-    if (goes_on) {
-      first = stage_;
-      await(shared_.keys_full(first.index()), first.parity());
-      turns_.await();
-    }
-    start_keys(next.queries(), shared_.keys(first.index()));
+  /// The same, and beside it probabilities of the next item's first tile.
+  __device__ __forceinline__ RowSums end_beside(const GroupItem<Config>& next) {
+    await(shared_.keys_full(stage_.index()), stage_.parity());
+    turns_.await();
+    start_keys(next.queries(), shared_.keys(stage_.index()));
     await(shared_.values_full(now_.index()), now_.parity());
     start_values(shared_.values(now_.index()));
-    if (goes_on) turns_.give();
+    turns_.give();
     ptx::wgmma_wait<1>(logits_[0]);
     const RowSums done = rows_;
     rows_ = {};
-    if (goes_on) {
-      release(shared_.keys_empty(first.index()));
-      softmax(next.handed(), first, 0);
-    }
+    release(shared_.keys_empty(stage_.index()));
+    softmax(next.handed(), stage_, 0);
     end_values();
     pack_probabilities();
-    if (goes_on) go_to_next(next);
+    go_to_next(next);
     return done;
   }
 
