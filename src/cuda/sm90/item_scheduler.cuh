@@ -96,6 +96,7 @@ class ItemScheduler {
       item.warps = warps;
       item.careful = careful;
       item.last = !careful && is_last(index);
+      item.backwards = begins_at_its_end(item.view);
     }
     __syncwarp();
     if (lane_ < Config::kGroups) item.tiles[lane_] = tiles_of_group<Config>(args_, item, lane_);
@@ -115,6 +116,13 @@ class ItemScheduler {
     }
     __syncwarp();
     place_.advance();
+  }
+
+  /// Where a mask ends the keys of the last tiles, rows' largest logits have to be looked for there
+  /// in any case. Old keys come first: the launch before this one may still be ending.
+  __device__ __forceinline__ bool begins_at_its_end(const ItemView& view) const {
+    return !Config::kSharesRows && args_.window_right >= 0 &&
+           view.range.slot_begin >= view.item.kv_len - view.item.q_len;
   }
 
   __device__ __forceinline__ bool is_last(int index) const {

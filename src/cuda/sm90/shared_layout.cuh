@@ -40,10 +40,15 @@ struct HandedItem {
   std::uint32_t failed = 0;  ///< those of which some left the range of their references
   bool careful = false;      ///< looks for each tile's largest logits
   bool is_end = false;       ///< no item is left
+  bool backwards = false;    ///< the last tile comes first
   bool last = false;         ///< there is probably nothing left for the block to do
 
   __device__ __forceinline__ int count_tiles(int keys) const {
     return (view.range.slot_end - view.range.slot_begin + keys - 1) / keys;
+  }
+  /// The first key's of the tile that comes as the `tile`-th.
+  __device__ __forceinline__ std::int32_t slot_of(int tile, int keys) const {
+    return view.range.slot_begin + (backwards ? count_tiles(keys) - 1 - tile : tile) * keys;
   }
 };
 

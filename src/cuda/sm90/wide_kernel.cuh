@@ -14,12 +14,12 @@
 
 namespace headwise::cuda::sm90 {
 
-/// Whether the group begins an item with its first tile.
+/// Whether the group can begin an item while the place of a tile `behind` tiles back is not free.
 template <class Config>
-__device__ __forceinline__ bool can_begin(const GroupItem<Config>& item) {
+__device__ __forceinline__ bool can_begin(const GroupItem<Config>& item, int behind) {
   if (item.is_end() || !item.is_wanted()) return false;
   const GroupTiles tiles = item.tiles();
-  return tiles.first == 0 && tiles.end > 0;
+  return tiles.first < tiles.end && behind + tiles.first < Config::kStages;
 }
 
 /// What the warpgroups do that take keys: one item after the other, each group at its own pace.
@@ -41,13 +41,14 @@ __device__ __forceinline__ void take_wide_items(const StepArgs& args,
       if (!tile.has_begun()) tile.begin(item);
       tile.follow_all(item);
       // The last tile's place is not free before its values are multiplied: the others must do.
-      if (Config::kGoesOn && item.count_tiles() - tiles.end < Config::kStages) {
+      const int behind = item.count_tiles() - tiles.end + 1;
+      if (Config::kGoesOn && behind < Config::kStages) {
         tile.leave(item);
         left = true;
         GroupItem<Config> next = item;
         next.advance();
         next.await();
-        goes_on = can_begin(next);
+        goes_on = can_begin(next, behind);
         if (goes_on) {
           next.await_queries();
           sums = tile.end_beside(next);

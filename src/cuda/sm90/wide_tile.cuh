@@ -122,6 +122,7 @@ class WideTile {
 
   /// The same, and beside it probabilities of the next item's first tile.
   __device__ __forceinline__ RowSums end_beside(const GroupItem<Config>& next) {
+    pass_to(next.tiles().first);
     await(shared_.keys_full(stage_.index()), stage_.parity());
     turns_.await();
     start_keys(next.queries(), shared_.keys(stage_.index()));
@@ -132,7 +133,7 @@ class WideTile {
     const RowSums done = rows_;
     rows_ = {};
     release(shared_.keys_empty(stage_.index()));
-    softmax(next.handed(), stage_, 0);
+    softmax(next.handed(), stage_, tile_);
     end_values();
     pack_probabilities();
     go_to_next(next);
@@ -298,7 +299,7 @@ class WideTile {
   /// Logits of an item's tile, in `place`, to probabilities.
   __device__ __forceinline__ void softmax(const HandedItem& item, const Stage& place, int tile) {
     const ItemView& view = item.view;
-    const std::int32_t slot = view.range.slot_begin + tile * Config::kKeys;
+    const std::int32_t slot = item.slot_of(tile, Config::kKeys);
     if (args_.softcap != 0.0F) cap();
     Visible visible;  // to the warp's rows
     visible.set(args_, view, warp_row(), warp_row() + 15);
