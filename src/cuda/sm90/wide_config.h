@@ -38,7 +38,7 @@ struct WideConfig {
   static constexpr bool kTakesTurns = kKeys == 128;          ///< turns.cuh
   static constexpr int kQueryTiles = kDimQk <= 128 ? 2 : 1;  ///< that memory holds
   /// The next item begins beside the last values of the one before.
-  static constexpr bool kGoesOn = kQueryTiles > 1 && !kSharesRows;
+  static constexpr bool kGoesOn = kQueryTiles > 1 && kGroups == 3;
 
   static constexpr int kKBoxes = kDimQk / 64;
   static constexpr int kVBoxes = kDimV / 64;

@@ -95,10 +95,8 @@ class WideTile {
       turns_.await();
       turns_.give();
       await(shared_.keys_full(stage_.index()), stage_.parity());
-      __syncwarp();  // products, too, wait for all lanes
       release(shared_.keys_empty(stage_.index()));
       await(shared_.values_full(stage_.index()), stage_.parity());
-      __syncwarp();
       release(shared_.values_empty(stage_.index()));
       stage_.advance();
     }
@@ -201,6 +199,7 @@ class WideTile {
 
   __device__ __forceinline__ static void await(std::uint32_t barrier, std::uint32_t parity) {
     ptx::mbarrier_wait(barrier, parity);
+    __syncwarp();
   }
   __device__ __forceinline__ void release(std::uint32_t barrier) const {
     if (speaks_) ptx::mbarrier_arrive(barrier);
