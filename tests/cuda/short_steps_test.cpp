@@ -139,6 +139,9 @@ TEST_P(GrowingLogits, MeetTheBounds) {
     Recipe recipe = rng.below(3) == 0 ? random_recipe(rng) : long_recipe(rng);
     recipe.q_spread = 4.0;
     recipe.key_growth = rng.pick(std::vector<double>{4.0, 30.0, 30.0, 100.0});
+    // F16's bound is near what products of tensor cores, which cut sums off, leave of logits in the
+    // thousands.
+    if (recipe.shape.kv_type == DType::f16) recipe.key_growth = std::min(recipe.key_growth, 30.0);
     return recipe;
   });
 }

@@ -14,40 +14,38 @@ namespace headwise::cuda::sm90 {
 /// Whether a row of the warp left the range of its reference, which nobody has looked for in every
 /// tile.
 template <class Config>
-__device__ __forceinline__ bool left_range(const HandedItem& item, const WideTile<Config>& tile) {
-  constexpr float kMostSum = 4294967296.0F;  // 2^kHeadroomBits
+__device__ __forceinline__ bool left_range(const HandedItem& item, const RowSums& sums) {
   bool here = false;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const bool fits =
-        tile.reference_[r] > -INFINITY ? tile.sum_[r] <= kMostSum : tile.sum_[r] == 0.0F;
-    here = here || (tile.row(r) < item.view.item.rows && !fits);
+    const bool fits = sums.reference[r] > -INFINITY ? sums.sum[r] <= kMostSum : sums.sum[r] == 0.0F;
+    here = here || (WideTile<Config>::row(r) < item.view.item.rows && !fits);
   }
-  return !looks_always<Config>(item) && __any_sync(~0U, here);
+  return !looks_always<Config>(item) && uniform(__ballot_sync(~0U, here)) != 0;
 }
 
 /// Adds the second warpgroup's sums of the same rows to the first one's.
 template <class Config>
-__device__ __forceinline__ void join_groups(WideTile<Config>& tile,
+__device__ __forceinline__ void join_groups(WideTile<Config>& tile, RowSums& sums,
                                             const SharedLayout<Config>& shared) {
-  const bool second = threadIdx.x >= 128;
+  const bool second = tile.group() == 1;
 #pragma unroll
   for (int r = 0; second && r < 2; ++r) {
     auto* to = reinterpret_cast<float2*>(shared.results() + tile.row(r) * Config::kResultRow);
 #pragma unroll
     for (int n = 0; n < WideTile<Config>::kDimTiles; ++n)
       to[n * 4 + tile.lane() % 4] = make_float2(tile.out_[0][n][2 * r], tile.out_[0][n][2 * r + 1]);
-    to[Config::kDimV / 2] = make_float2(tile.reference_[r], tile.sum_[r]);
+    to[Config::kDimV / 2] = make_float2(sums.reference[r], sums.sum[r]);
   }
   sync_warps<Config>();
 #pragma unroll
   for (int r = 0; !second && r < 2; ++r) {
     const auto* from =
         reinterpret_cast<const float2*>(shared.results() + tile.row(r) * Config::kResultRow);
-    float2 stats = make_float2(tile.reference_[r], tile.sum_[r]);
+    float2 stats = make_float2(sums.reference[r], sums.sum[r]);
     const MergeWeights weights = merge_stats(stats, from[Config::kDimV / 2]);
-    tile.reference_[r] = stats.x;
-    tile.sum_[r] = stats.y;
+    sums.reference[r] = stats.x;
+    sums.sum[r] = stats.y;
 #pragma unroll
     for (int n = 0; n < WideTile<Config>::kDimTiles; ++n) {
       const float2 other = from[n * 4 + tile.lane() % 4];
@@ -62,10 +60,11 @@ __device__ __forceinline__ void join_groups(WideTile<Config>& tile,
 /// The lane's columns of its r-th row.
 template <class Config>
 __device__ __forceinline__ void write_part_of_row(const StepArgs& args, const ItemView& view,
-                                                  const WideTile<Config>& tile, int r) {
+                                                  const WideTile<Config>& tile, const RowSums& sums,
+                                                  int r) {
   const std::int64_t at = view.item.part_row + tile.row(r);
   const int t = tile.lane() % 4;
-  if (t == 0) args.part_stats[at] = make_float2(tile.reference_[r], tile.sum_[r]);
+  if (t == 0) args.part_stats[at] = make_float2(sums.reference[r], sums.sum[r]);
   auto* to = reinterpret_cast<float2*>(args.part_sums + at * args.dim_v) + t;
 #pragma unroll
   for (int n = 0; n < WideTile<Config>::kDimTiles; ++n)
@@ -107,7 +106,7 @@ __device__ __forceinline__ void write_chunks(const WideTile<Config>& tile, std::
 /// Writes the warp's rows, no part of a split.
 template <class Config>
 __device__ __forceinline__ void write_whole_rows(const StepArgs& args, const ItemView& view,
-                                                 const WideTile<Config>& tile,
+                                                 const WideTile<Config>& tile, const RowSums& sums,
                                                  std::uint32_t queries) {
   const int rows = view.item.rows;
   const int t = tile.lane() % 4;
@@ -116,7 +115,7 @@ __device__ __forceinline__ void write_whole_rows(const StepArgs& args, const Ite
   for (int r = 0; r < 2; ++r)
     if (tile.row(r) < rows)
       targets[r] =
-          finish_whole_row(args, view, tile.row(r), tile.reference_[r], tile.sum_[r], t == 0);
+          finish_whole_row(args, view, tile.row(r), sums.reference[r], sums.sum[r], t == 0);
   if (args.out_chunks && args.dim_v == Config::kDimV)
     return write_chunks(tile, queries, targets, args.out_type == OutType::bf16, rows);
 #pragma unroll
@@ -131,24 +130,26 @@ __device__ __forceinline__ void write_whole_rows(const StepArgs& args, const Ite
 /// Writes a warp's rows of an item, or says that they left their range.
 template <class Config>
 __device__ __forceinline__ void finish_wide_item(const StepArgs& args, WideTile<Config>& tile,
-                                                 HandedItem& item, std::uint32_t queries,
+                                                 RowSums sums, const GroupItem<Config>& of_group,
                                                  const SharedLayout<Config>& shared) {
+  HandedItem& item = of_group.handed();
+  sums.add_up_lanes();
   if constexpr (Config::kSharesRows) {
-    join_groups(tile, shared);
-    if (threadIdx.x >= 128) return;
+    join_groups(tile, sums, shared);
+    if (tile.group() == 1) return;
   }
-  const unsigned own = 1U << threadIdx.x / 32;
-  const int first = tile.warp_row();
-  const int rows = min(item.view.item.rows - first, 16);
-  if (rows <= 0 || (item.warps & own) == 0) return;
-  if (left_range(item, tile)) {
+  const unsigned own = 1U << uniform(threadIdx.x / 32);
+  const int first = uniform(tile.warp_row());
+  const int rows = min(uniform(item.view.item.rows) - first, 16);
+  if (rows <= 0 || (uniform(item.warps) & own) == 0) return;
+  if (left_range<Config>(item, sums)) {
     if (tile.lane() == 0) atomicOr(&item.failed, own);
-  } else if (item.view.item.part_row < 0) {
-    write_whole_rows(args, item.view, tile, queries);
+  } else if (uniform(item.view.item.part_row) < 0) {
+    write_whole_rows(args, item.view, tile, sums, of_group.all_queries());
   } else {
 #pragma unroll
     for (int r = 0; r < 2; ++r)
-      if (tile.row(r) < item.view.item.rows) write_part_of_row(args, item.view, tile, r);
+      if (tile.row(r) < item.view.item.rows) write_part_of_row(args, item.view, tile, sums, r);
     merge_together<Config::kDimV>(args, item, first, rows);
   }
 }

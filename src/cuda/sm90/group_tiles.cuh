@@ -36,12 +36,22 @@ __device__ __forceinline__ GroupTiles tiles_of_group(const StepArgs& args, const
     if (visible.any_first > from)
       tiles.first = min(tiles.end, (visible.any_first - from) / Config::kKeys);
   }
-  if (looks_always<Config>(item) || args.softcap != 0.0F || visible.all_last < from) return tiles;
-  // All rows see the tile before the first plain one, too.
+  const bool plain =
+      !looks_always<Config>(item) && args.softcap == 0.0F && visible.all_last >= from;
+  // Tiles before it are not seen as a whole by all rows.
   const int seen_from = visible.all_first <= from ? 0 : up_to(visible.all_first - 1);
-  tiles.plain_first = seen_from + 1 + (Config::kSharesRows ? 1 : 0);
-  tiles.plain_end = static_cast<int>(
-      (std::int64_t{min(visible.all_last, view.range.slot_end - 1)} - from + 1) / Config::kKeys);
+  // All rows see the tile that comes before the first plain one, too.
+  if (item.backwards) {
+    const GroupTiles forwards = tiles;
+    tiles.first = all - forwards.end;
+    tiles.end = all - forwards.first;
+    if (plain) tiles.plain_first = all - (up_to(visible.all_last) - 1);
+    if (plain) tiles.plain_end = all - seen_from;
+  } else if (plain) {
+    tiles.plain_first = seen_from + 1 + (Config::kSharesRows ? 1 : 0);
+    tiles.plain_end = static_cast<int>(
+        (std::int64_t{min(visible.all_last, view.range.slot_end - 1)} - from + 1) / Config::kKeys);
+  }
   return tiles;
 }
 

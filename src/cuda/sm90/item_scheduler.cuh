@@ -31,17 +31,12 @@ class ItemScheduler {
       if (index >= end_) break;
       hand_over(index, kAllWarps, false);
     }
-    for (;;) {
-      RingPlace<kItemPlaces> last = place_;
-      last.advance();
-      settle(last);
-      if (again_ == 0) break;
-      hand_over_again();
-      settle(place_);
-    }
+    hand_over_nothing();
+    settle(place_);
+    for (; again_ > 0; settle(place_)) hand_over_again();
     if (!shares_) leave_queue();
     if (lane_ != 0) return;
-    shared_.item(place_.index()).warps = 0;
+    shared_.item(place_.index()).is_end = true;
     ptx::mbarrier_arrive(shared_.item_full(place_.index()));
   }
 
@@ -101,6 +96,7 @@ class ItemScheduler {
       item.warps = warps;
       item.careful = careful;
       item.last = !careful && is_last(index);
+      item.backwards = begins_at_its_end(item.view);
     }
     __syncwarp();
     if (lane_ < Config::kGroups) item.tiles[lane_] = tiles_of_group<Config>(args_, item, lane_);
@@ -108,6 +104,25 @@ class ItemScheduler {
     if (lane_ == 0) ptx::mbarrier_arrive(shared_.item_full(place_.index()));
     handed_ = place_;
     place_.advance();
+  }
+
+  /// An item without rows and keys. Groups take an item before they are done with the one before,
+  /// and whether that one failed decides what is next.
+  __device__ __forceinline__ void hand_over_nothing() {
+    HandedItem& item = shared_.item(place_.index());
+    if (lane_ == 0) {
+      item = {};
+      ptx::mbarrier_arrive(shared_.item_full(place_.index()));
+    }
+    __syncwarp();
+    place_.advance();
+  }
+
+  /// Where a mask ends the keys of the last tiles, rows' largest logits have to be looked for there
+  /// in any case. Old keys come first: the launch before this one may still be ending.
+  __device__ __forceinline__ bool begins_at_its_end(const ItemView& view) const {
+    return !Config::kSharesRows && args_.window_right >= 0 &&
+           view.range.slot_begin >= view.item.kv_len - view.item.q_len;
   }
 
   __device__ __forceinline__ bool is_last(int index) const {

@@ -11,6 +11,9 @@
 
 namespace headwise::cuda::sm90 {
 
+/// With so many of an item's tiles still to be brought the next item is claimed.
+inline constexpr int kTilesToClaimIn = 4;
+
 /// The warp that brings the keys of a block's items, tile after tile. A lane copies a box: a page,
 /// or a part of one. Lanes look the block table up for 32 boxes at a time, one such look-up ahead:
 /// when memory is busy an answer takes longer than a tile.
@@ -46,10 +49,8 @@ class KeyProducer {
     for (;;) {
       ptx::mbarrier_wait(shared_.item_full(place.index()), place.parity());
       const HandedItem& item = shared_.item(place.index());
-      if (item.warps == 0) break;
-      const int last_tiles = max(0, item.count_tiles(Config::kKeys) - Config::kTilesToClaimIn);
-      bring_keys(item.view, item.view.range.slot_begin + last_tiles * Config::kKeys,
-                 shared_.item_ending(place.index()));
+      if (item.is_end) break;
+      bring_keys(item.view, item.backwards, shared_.item_ending(place.index()));
       __syncwarp();
       if (lane_ == 0) ptx::mbarrier_arrive(shared_.item_empty(place.index()));
       place.advance();
@@ -57,33 +58,37 @@ class KeyProducer {
   }
 
  private:
-  /// Arrives at `ending`, if there is such a barrier, ahead of the tile from slot `last` on.
-  __device__ __forceinline__ void bring_keys(const ItemView& view, std::int32_t last = -1,
+  /// Arrives at `ending`, if there is such a barrier, ahead of one of the last tiles.
+  __device__ __forceinline__ void bring_keys(const ItemView& view, bool backwards = false,
                                              std::uint32_t ending = 0) {
     const KeyRange range = view.range;
     const std::int32_t first_new = view.item.kv_len - view.item.q_len;
     if (maps_.box_tokens == 0) wait_for_new();
+    const int count = (range.slot_end - range.slot_begin + Config::kKeys - 1) / Config::kKeys;
+    const std::int32_t step = backwards ? -Config::kKeys : Config::kKeys;
+    std::int32_t slot = range.slot_begin + (backwards ? max(0, count - 1) * Config::kKeys : 0);
     const std::int32_t window = 32 * maps_.box_tokens;
+    const std::int32_t to_next = backwards ? -window : window;
     std::int32_t boxes_from = range.slot_begin;
+    if (backwards && window > 0) boxes_from += (slot - range.slot_begin) / window * window;
     Box box = look_up(range, boxes_from);
-    Box next = look_up(range, boxes_from + window);
-    for (std::int32_t slot = range.slot_begin; slot < range.slot_end; slot += Config::kKeys) {
-      if (slot == last && lane_ == 0) ptx::mbarrier_arrive(ending);
+    Box next = look_up(range, boxes_from + to_next);
+    for (int left = count; left > 0; --left, slot += step) {
+      if (left == kTilesToClaimIn && ending != 0 && lane_ == 0) ptx::mbarrier_arrive(ending);
       if (slot + Config::kKeys > first_new) wait_for_new();
       if (maps_.box_tokens == 0) {
         bring_elements(view.range, slot);
       } else {
-        if (slot == boxes_from + window) {
-          boxes_from = slot;
+        if (slot < boxes_from || slot >= boxes_from + window) {
+          boxes_from += to_next;
           box = next;
-          next = look_up(range, boxes_from + window);
+          next = look_up(range, boxes_from + to_next);
         }
         bring_boxes(range, box, boxes_from + lane_ * maps_.box_tokens - slot);
       }
       stage_.advance();
     }
-    if (range.slot_begin == range.slot_end && ending != 0 && lane_ == 0)
-      ptx::mbarrier_arrive(ending);
+    if (count < kTilesToClaimIn && ending != 0 && lane_ == 0) ptx::mbarrier_arrive(ending);
   }
 
   /// Waits for the launches before this one, once.
@@ -102,7 +107,7 @@ class KeyProducer {
   __device__ __forceinline__ Box look_up(const KeyRange& range, std::int32_t first) const {
     const std::int32_t tokens = maps_.box_tokens;
     const std::int32_t slot = first + lane_ * tokens;
-    if (slot >= range.slot_end) return {};
+    if (slot < range.slot_begin || slot >= range.slot_end) return {};
     const std::uint32_t entry = args_.page_size.divide(slot);
     const std::int32_t inside = slot - static_cast<std::int32_t>(entry * args_.page_size.divisor);
     const std::int64_t at = range.table_row + entry;

@@ -39,10 +39,11 @@ __device__ __forceinline__ MergedParts<kDimV> merge_parts(const StepArgs& args, 
   using Merged = MergedParts<kDimV>;
   constexpr int kBatch = 20 / Merged::kVectors;  // one for each multiprocessor of eight KV heads
   const int lane = threadIdx.x % 32;
+  const int count = uniform(parts.count());
   Merged merged;
 #pragma unroll 1
-  for (int first = 0; first < parts.count(); first += kBatch) {
-    const int here = min(kBatch, parts.count() - first);
+  for (int first = 0; first < count; first += kBatch) {
+    const int here = min(kBatch, count - first);
     float4 sums[kBatch][Merged::kVectors] = {};
 #pragma unroll
     for (int p = 0; p < kBatch; ++p)

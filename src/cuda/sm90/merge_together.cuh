@@ -58,6 +58,7 @@ __device__ __forceinline__ void merge_together(const StepArgs& args, const Hande
     row = __shfl_sync(~0U, row, 0);
     if (row >= rows) break;
     merge_parts<kDimV>(args, Parts{item.split}, first + row).store(args, item.view, first + row);
+    __syncwarp();
   }
   if (speaks && ptx::count_up(&counters->left) + 1 == parts) *counters = {0, 0, 0};
 }

@@ -30,7 +30,7 @@ class QueryLoader {
     for (;;) {
       ptx::mbarrier_wait(shared_.item_full(place.index()), place.parity());
       const HandedItem& item = shared_.item(place.index());
-      if (item.warps == 0) break;
+      if (item.is_end) break;
       ptx::mbarrier_wait(shared_.queries_empty(tile.index()), tile.parity() ^ 1);
       const std::uint32_t full = shared_.queries_full(tile.index());
       if (in_a_box(item.view)) {

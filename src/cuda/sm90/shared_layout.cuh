@@ -9,6 +9,12 @@
 
 namespace headwise::cuda::sm90 {
 
+/// The first lane's: a number that is the same in all lanes, and known to be.
+template <class T>
+__device__ __forceinline__ T uniform(T number) {
+  return __shfl_sync(~0U, number, 0);
+}
+
 /// Of an item's tiles, those that matter to a warpgroup. Of the plain ones all of its rows see
 /// every key, and have seen some before.
 struct GroupTiles {
@@ -16,6 +22,10 @@ struct GroupTiles {
   int end = 0;
   int plain_first = 0;
   int plain_end = 0;
+
+  __device__ __forceinline__ GroupTiles the_same_in_all_lanes() const {
+    return {uniform(first), uniform(end), uniform(plain_first), uniform(plain_end)};
+  }
 };
 
 /// An item as the producer hands it over.
@@ -26,13 +36,19 @@ struct HandedItem {
   // Of many rows (wide_tile.cuh):
   GroupTiles tiles[3];       ///< of each group
   int index = 0;             ///< in the schedule
-  std::uint32_t warps = 0;   ///< whose rows are wanted, by bits; 0: no item is left
+  std::uint32_t warps = 0;   ///< whose rows are wanted, by bits
   std::uint32_t failed = 0;  ///< those of which some left the range of their references
   bool careful = false;      ///< looks for each tile's largest logits
+  bool is_end = false;       ///< no item is left
+  bool backwards = false;    ///< the last tile comes first
   bool last = false;         ///< there is probably nothing left for the block to do
 
   __device__ __forceinline__ int count_tiles(int keys) const {
     return (view.range.slot_end - view.range.slot_begin + keys - 1) / keys;
+  }
+  /// The first key's of the tile that comes as the `tile`-th.
+  __device__ __forceinline__ std::int32_t slot_of(int tile, int keys) const {
+    return view.range.slot_begin + (backwards ? count_tiles(keys) - 1 - tile : tile) * keys;
   }
 };
 
@@ -95,6 +111,7 @@ struct SharedLayout {
     }
     for (int i = 0; i < kItemPlaces; ++i) {
       item(i).failed = 0;
+      item(i).is_end = false;
       ptx::mbarrier_init(item_full(i), 1);
       ptx::mbarrier_init(item_empty(i), Config::kItemReaders);
     }
@@ -118,21 +135,12 @@ struct SharedLayout {
   }
 };
 
-/// The first lane's: a number that is the same in all lanes, and known to be.
-template <class T>
-__device__ __forceinline__ T uniform(T number) {
-  return __shfl_sync(~0U, number, 0);
-}
-
 /// Places of a ring, with the parity of the round: one register, and no division.
 template <int kPlaces>
 class RingPlace {
  public:
   __device__ __forceinline__ int index() const { return packed_ >> 1; }
   __device__ __forceinline__ std::uint32_t parity() const { return packed_ & 1; }
-
-  /// Tells the compiler that all lanes have the same.
-  __device__ __forceinline__ void make_uniform() { packed_ = uniform(packed_); }
 
   __device__ __forceinline__ void advance() {
     packed_ += 2;

@@ -156,12 +156,9 @@ int rows_of_items(const Problem& problem) {
   constexpr int kTwoGroups = 128;
   constexpr int kThreeGroups = 192;
   if (rows <= kTwoGroups) return static_cast<int>(rows);
-  // By measurement: two groups, which take turns, are ahead but for their larger tiles, which fit a
-  // diagonal worse.
-  constexpr std::int64_t kLongPrompt = 16384;
-  const bool diagonals = problem.phase == Phase::prefill || problem.phase == Phase::mixed;
-  const bool matter = problem.extent.kv_len < kLongPrompt || problem.shape.head_dim_qk <= 64;
-  return diagonals && matter ? kThreeGroups : kTwoGroups;
+  // By measurement: behind many cached keys two groups, which take turns, are ahead.
+  const bool prompts = problem.phase == Phase::prefill || problem.phase == Phase::mixed;
+  return prompts ? kThreeGroups : kTwoGroups;
 }
 
 std::unique_ptr<Plan> make_sm90_plan(std::string_view backend, const Problem& problem,

@@ -10,22 +10,20 @@ namespace headwise::cuda::sm90 {
 /// section 3.1). Three groups, or tiles of 64 keys, are the slower for it.
 template <class Config>
 struct Turns {
+  int group;
+
   /// Before the first tile: it is the first group's turn.
-  __device__ __forceinline__ static void begin() {
-    if constexpr (Config::kTakesTurns)
-      if (threadIdx.x >= 128) give();
+  __device__ __forceinline__ void begin() const {
+    if (group == 1) give();
   }
-  __device__ __forceinline__ static void await() {
-    if constexpr (Config::kTakesTurns) ptx::named_barrier(barrier_of(group()), 256);
+  __device__ __forceinline__ void await() const {
+    if constexpr (Config::kTakesTurns) ptx::named_barrier(barrier_of(group), 256);
   }
-  __device__ __forceinline__ static void give() {
-    if constexpr (Config::kTakesTurns) ptx::arrive_at_named_barrier(barrier_of(1 - group()), 256);
+  __device__ __forceinline__ void give() const {
+    if constexpr (Config::kTakesTurns) ptx::arrive_at_named_barrier(barrier_of(1 - group), 256);
   }
 
  private:
-  __device__ __forceinline__ static int group() {
-    return static_cast<int>(opaque(threadIdx.x)) / 128;
-  }
   __device__ __forceinline__ static int barrier_of(int group) { return 6 + group; }
 };
 

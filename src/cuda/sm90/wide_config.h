@@ -35,10 +35,10 @@ struct WideConfig {
 
   /// Of a tile. Three groups hide what a tile costs beside its products, two need larger ones.
   static constexpr int kKeys = kRows == 128 && kDimQk <= 128 ? 128 : 64;
-  static constexpr bool kTakesTurns = kKeys == 128;  ///< turns.cuh
-  /// With so many of an item's tiles still to be brought the next item is claimed.
-  static constexpr int kTilesToClaimIn = 4;
+  static constexpr bool kTakesTurns = kKeys == 128;          ///< turns.cuh
   static constexpr int kQueryTiles = kDimQk <= 128 ? 2 : 1;  ///< that memory holds
+  /// The next item begins beside the last values of the one before.
+  static constexpr bool kGoesOn = kQueryTiles > 1 && kGroups == 3;
 
   static constexpr int kKBoxes = kDimQk / 64;
   static constexpr int kVBoxes = kDimV / 64;

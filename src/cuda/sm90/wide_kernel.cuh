@@ -14,33 +14,53 @@
 
 namespace headwise::cuda::sm90 {
 
+/// Whether the group can begin an item while the place of a tile `behind` tiles back is not free.
+template <class Config>
+__device__ __forceinline__ bool can_begin(const GroupItem<Config>& item, int behind) {
+  if (item.is_end() || !item.is_wanted()) return false;
+  const GroupTiles tiles = item.tiles();
+  return tiles.first < tiles.end && behind + tiles.first < Config::kStages;
+}
+
 /// What the warpgroups do that take keys: one item after the other, each group at its own pace.
 template <class Config>
 __device__ __forceinline__ void take_wide_items(const StepArgs& args,
                                                 const SharedLayout<Config>& shared) {
-  const int group = static_cast<int>(opaque(threadIdx.x)) / 128;
-  Turns<Config>::begin();
-  RingPlace<kItemPlaces> place;
-  RingPlace<Config::kQueryTiles> queries;
-  RingPlace<Config::kStages> stage;
-  for (;;) {
-    ptx::mbarrier_wait(shared.item_full(place.index()), place.parity());
-    HandedItem& item = shared.item(place.index());
-    if (item.warps == 0) break;
-    const bool wanted = Config::kSharesRows || ((item.warps >> group * 4 & 0xfU) != 0 &&
-                                                group * Config::kGroupRows < item.view.item.rows);
-    // Also where they are not needed: the loader has to have seen the item.
-    ptx::mbarrier_wait(shared.queries_full(queries.index()), queries.parity());
-    WideTile<Config> tile(args, shared, item, shared.queries(queries.index()));
-    tile.take_all(stage, wanted);
-    if (wanted) finish_wide_item(args, tile, item, shared.queries(queries.index()), shared);
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) {
-      ptx::mbarrier_arrive(shared.queries_empty(queries.index()));
-      ptx::mbarrier_arrive(shared.item_empty(place.index()));
+  const int group = uniform(static_cast<int>(threadIdx.x) / 128);
+  Turns<Config>{group}.begin();
+  WideTile<Config> tile(args, shared, group);
+  GroupItem<Config> item(shared, group);
+  for (item.await(); !item.is_end(); item.await()) {
+    const bool wanted = item.is_wanted();
+    RowSums sums;
+    bool left = false;
+    bool goes_on = false;
+    if (!tile.has_begun()) item.await_queries();
+    const GroupTiles tiles = item.tiles();
+    if (wanted && tiles.first < tiles.end) {
+      if (!tile.has_begun()) tile.begin(item);
+      tile.follow_all(item);
+      // The last tile's place is not free before its values are multiplied: the others must do.
+      const int behind = item.count_tiles() - tiles.end + 1;
+      if (Config::kGoesOn && behind < Config::kStages) {
+        tile.leave(item);
+        left = true;
+        GroupItem<Config> next = item;
+        next.advance();
+        next.await();
+        goes_on = can_begin(next, behind);
+        if (goes_on) {
+          next.await_queries();
+          sums = tile.end_beside(next);
+        }
+      }
+      if (!goes_on) sums = tile.end();
     }
-    place.advance();
-    queries.advance();
+    if (!left) tile.leave(item);
+    if (wanted) finish_wide_item(args, tile, sums, item, shared);
+    tile.clear_sums();
+    item.release();
+    item.advance();
   }
 }
 
@@ -55,11 +75,12 @@ __global__ void __launch_bounds__(Config::kBlockThreads, 1)
     shared.init_barriers();
   }
   __syncthreads();
-  if (threadIdx.x >= Config::kThreads) {
+  const int warp = uniform(static_cast<int>(threadIdx.x) / 32);
+  if (warp >= Config::kWarps) {
     ptx::give_registers<Config::kProducerRegisters>();
-    if (threadIdx.x < Config::kThreads + 32)
+    if (warp == Config::kWarps)
       KeyProducer<Config>(maps, args, shared).run();
-    else if (threadIdx.x < Config::kThreads + 64)
+    else if (warp == Config::kWarps + 1)
       ItemScheduler<Config>(args, shared).run();
     else
       QueryLoader<Config>(maps, args, shared).run();

@@ -4,6 +4,7 @@
 
 #include "cuda/ptx/tensor_copy.cuh"
 #include "cuda/ptx/wgmma.cuh"
+#include "cuda/sm90/item_reader.cuh"
 #include "cuda/sm90/shared_layout.cuh"
 #include "cuda/sm90/turns.cuh"
 #include "cuda/step/item_view.cuh"
@@ -18,79 +19,131 @@ namespace headwise::cuda::sm90 {
 /// logits may pass that one by twice as much before a sum leaves the range that is checked.
 template <KvFormat kFormat>
 inline constexpr float kHeadroomBits = kFormat == KvFormat::bf16 ? 32.0F : 0.0F;
+/// Sums above it say that a logit passed by more.
+inline constexpr float kMostSum = 4294967296.0F;  // 2^32
 
-/// A warpgroup's 64 query rows of an item, and sums over the tiles that it takes. Each warp has
-/// sixteen rows; lane l = 4g + t holds rows g and g + 8 of them, and of every eight keys or
-/// dimensions columns 2t and 2t + 1.
+/// Each of a lane's two rows: its reference, and the sum of its probabilities under it.
+struct RowSums {
+  float reference[2] = {-INFINITY, -INFINITY};
+  float sum[2] = {};
+
+  /// Each lane's sums become their rows'.
+  __device__ __forceinline__ void add_up_lanes() {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      sum[r] += __shfl_xor_sync(~0U, sum[r], 1);
+      sum[r] += __shfl_xor_sync(~0U, sum[r], 2);
+    }
+  }
+};
+
+/// A warpgroup's 64 query rows of one item after the other, and sums over the tiles that it takes.
+/// Each warp has sixteen rows; lane l = 4g + t holds rows g and g + 8 of them, and of every eight
+/// keys or dimensions columns 2t and 2t + 1.
 ///
 /// A row's reference is set by the first tile that the row sees, and by those of which it does not
 /// see all; others count on it, and their largest logits are not looked for. Whoever finishes the
 /// rows asks whether that went well: probabilities and sums are floating-point numbers, so that a
 /// wrong reference costs range, but no accuracy. F16's range is too small for that.
 ///
-/// While a tile's values are multiplied the next one's logits become probabilities.
+/// While a tile's values are multiplied the next one's logits become probabilities, also where the
+/// next one is the first of the next item.
 template <class Config>
 class WideTile {
  public:
   static constexpr int kDimTiles = Config::kDimV / 8;
-  using Stage = RingPlace<Config::kStages>;
 
   __device__ __forceinline__ WideTile(const StepArgs& args, const SharedLayout<Config>& shared,
-                                      const HandedItem& item, std::uint32_t queries)
-      : args_(args),
-        shared_(shared),
-        item_(item),
-        queries_(uniform(queries + warp_row() / 64 * 64 * 128)) {
+                                      int group)
+      : args_(args), shared_(shared), turns_{group} {
     clear(out_);
   }
 
-  /// All keys of the item that are this group's, if it is `wanted`; `stage` is the first tile's.
-  __device__ __forceinline__ void take_all(Stage& stage, bool wanted) {
-    const GroupTiles tiles = wanted ? item_.tiles[threadIdx.x / 128] : GroupTiles{};
-    const int end = uniform(tiles.end);
-    const int all = item_.count_tiles(Config::kKeys);
-    stage.make_uniform();
-    int tile = 0;
-    const auto pass_to = [&](int to) {
-#pragma unroll 1
-      for (; tile < to; ++tile) {
-        pass(stage);
-        stage.advance();
-      }
-    };
-    const auto next = [&] {
-      stage.advance();
-      ++tile;
-      if (Config::kSharesRows && tile < all) pass_to(tile + 1);
-    };
-    pass_to(tiles.first);
-    if (tile < end) {
-      Stage now = stage;
-      begin(now, tile);
-      next();
-#pragma unroll 1
-      while (tile < end) {
-        if (tile >= tiles.plain_first) {
-#pragma unroll 1
-          while (tile < tiles.plain_end) {
-            follow<true>(now, stage, tile);
-            now = stage;
-            next();
-          }
-          if (tile >= end) break;
-        }
-        follow<false>(now, stage, tile);
-        now = stage;
-        next();
-      }
-      await(shared_.values_full(now.index()), now.parity());
-      start_values(shared_.values(now.index()));
-      end_values(now);
-    }
-    pass_to(all);
-    add_up_lanes();
+  /// Probabilities of the first tile of an item that has some for the group.
+  __device__ __forceinline__ void begin(const GroupItem<Config>& item) {
+    pass_to(item.tiles().first);
+    await(shared_.keys_full(stage_.index()), stage_.parity());
+    turns_.await();
+    start_keys(item.queries(), shared_.keys(stage_.index()));
+    turns_.give();
+    ptx::wgmma_wait<0>(logits_[0]);
+    release(shared_.keys_empty(stage_.index()));
+    softmax(item.handed(), stage_, tile_);
+    pack_probabilities();
+    go_to_next(item);
   }
 
+  /// All of the item's tiles that are the group's; the last one's values are left to end().
+  __device__ __forceinline__ void follow_all(const GroupItem<Config>& item) {
+    const GroupTiles tiles = item.tiles();
+#pragma unroll 1
+    while (tile_ < tiles.end) {
+      if (tile_ >= tiles.plain_first) {
+#pragma unroll 1
+        while (tile_ < tiles.plain_end) follow<true>(item);
+        if (tile_ >= tiles.end) break;
+      }
+      follow<false>(item);
+    }
+  }
+
+  /// Tiles that others take, or nobody. A place is free when all have seen its tile: else a warp
+  /// that lags behind might find a later round's there.
+  __device__ __forceinline__ void pass_to(int to) {
+#pragma unroll 1
+    for (; tile_ < to; ++tile_) {
+      turns_.await();
+      turns_.give();
+      await(shared_.keys_full(stage_.index()), stage_.parity());
+      release(shared_.keys_empty(stage_.index()));
+      await(shared_.values_full(stage_.index()), stage_.parity());
+      release(shared_.values_empty(stage_.index()));
+      stage_.advance();
+    }
+  }
+
+  /// Passes what is left of an item.
+  __device__ __forceinline__ void leave(const GroupItem<Config>& item) {
+    pass_to(item.count_tiles());
+    tile_ = 0;
+  }
+
+  /// The last tile's values.
+  __device__ __forceinline__ RowSums end() {
+    await(shared_.values_full(now_.index()), now_.parity());
+    start_values(shared_.values(now_.index()));
+    end_values();
+    const RowSums done = rows_;
+    rows_ = {};
+    return done;
+  }
+
+  /// The same, and beside it probabilities of the next item's first tile.
+  __device__ __forceinline__ RowSums end_beside(const GroupItem<Config>& next) {
+    pass_to(next.tiles().first);
+    await(shared_.keys_full(stage_.index()), stage_.parity());
+    turns_.await();
+    start_keys(next.queries(), shared_.keys(stage_.index()));
+    await(shared_.values_full(now_.index()), now_.parity());
+    start_values(shared_.values(now_.index()));
+    turns_.give();
+    ptx::wgmma_wait<1>(logits_[0]);
+    const RowSums done = rows_;
+    rows_ = {};
+    release(shared_.keys_empty(stage_.index()));
+    softmax(next.handed(), stage_, tile_);
+    end_values();
+    pack_probabilities();
+    go_to_next(next);
+    return done;
+  }
+
+  /// The item that comes has its first probabilities.
+  __device__ __forceinline__ bool has_begun() const { return tile_ > 0; }
+
+  __device__ __forceinline__ void clear_sums() { clear(out_); }
+
+  __device__ __forceinline__ int group() const { return turns_.group; }
   // Read anew where they are needed: registers are for sums.
   __device__ __forceinline__ static int lane() { return opaque(threadIdx.x) % 32; }
   /// The warp's first row of the item.
@@ -100,80 +153,48 @@ class WideTile {
   /// Of the item: the lane's r-th of two.
   __device__ __forceinline__ static int row(int r) { return warp_row() + r * 8 + lane() / 4; }
 
-  float reference_[2] = {-INFINITY, -INFINITY};
-  float sum_[2] = {};  // of probabilities
-  float out_[1][kDimTiles][4];
+  float out_[1][kDimTiles][4];  // sums of values
 
  private:
-  /// Probabilities of the item's first tile, in stage `now`.
-  __device__ __forceinline__ void begin(const Stage& now, int tile) {
-    await(shared_.keys_full(now.index()), now.parity());
-    Turns<Config>::await();
-    start_keys(shared_.keys(now.index()));
-    Turns<Config>::give();
-    ptx::wgmma_wait<0>(logits_[0]);
-    release(shared_.keys_empty(now.index()));
-    softmax(now, slot_of(tile));
-    pack_probabilities();
-  }
-
-  /// Values of the tile in stage `now` beside the probabilities of `tile` in stage `next`.
-  template <bool kPlain>
-  __device__ __forceinline__ void follow(const Stage& now, const Stage& next, int tile) {
-    start_both(now, next);
-    if constexpr (kPlain)
-      count_on_references(args_.scale_log2);
-    else
-      softmax(next, slot_of(tile));
-    end_values(now);
-    if constexpr (!kPlain) rescale();
-    pack_probabilities();
-  }
-
-  /// A tile that others take, or nobody. Its place is free when all have seen it: else a warp that
-  /// lags behind might find a later round's tile there.
-  __device__ __forceinline__ void pass(const Stage& stage) const {
-    Turns<Config>::await();
-    Turns<Config>::give();
-    await(shared_.keys_full(stage.index()), stage.parity());
-    release(shared_.keys_empty(stage.index()));
-    await(shared_.values_full(stage.index()), stage.parity());
-    release(shared_.values_empty(stage.index()));
-  }
-
+  using Stage = RingPlace<Config::kStages>;
   static constexpr KvFormat kFormat = Config::kFormat;
   static constexpr bool kBf16 = kFormat == KvFormat::bf16;
   static constexpr int kKeyTiles = Config::kKeys / 8;
   static constexpr int kOutTiles = Config::kDimV % 128 == 0 ? 16 : 8;  ///< of a product
 
-  __device__ __forceinline__ std::int32_t slot_of(int tile) const {
-    return item_.view.range.slot_begin + tile * Config::kKeys;
-  }
-
-  /// Each lane's sums of probabilities become their rows'.
-  __device__ __forceinline__ void add_up_lanes() {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      sum_[r] += __shfl_xor_sync(~0U, sum_[r], 1);
-      sum_[r] += __shfl_xor_sync(~0U, sum_[r], 2);
-    }
-  }
-
-  __device__ __forceinline__ void start_both(const Stage& now, const Stage& next) {
-    await(shared_.keys_full(next.index()), next.parity());
-    Turns<Config>::await();
-    start_keys(shared_.keys(next.index()));
-    await(shared_.values_full(now.index()), now.parity());
-    start_values(shared_.values(now.index()));
-    Turns<Config>::give();
+  /// Values of the last tile beside the probabilities of the next.
+  template <bool kPlain>
+  __device__ __forceinline__ void follow(const GroupItem<Config>& item) {
+    await(shared_.keys_full(stage_.index()), stage_.parity());
+    turns_.await();
+    start_keys(item.queries(), shared_.keys(stage_.index()));
+    await(shared_.values_full(now_.index()), now_.parity());
+    start_values(shared_.values(now_.index()));
+    turns_.give();
     ptx::wgmma_wait<1>(logits_[0]);
-    release(shared_.keys_empty(next.index()));
+    release(shared_.keys_empty(stage_.index()));
+    if constexpr (kPlain)
+      count_on_references(args_.scale_log2);
+    else
+      softmax(item.handed(), stage_, tile_);
+    end_values();
+    if constexpr (!kPlain) rescale();
+    pack_probabilities();
+    go_to_next(item);
   }
 
-  __device__ __forceinline__ void end_values(const Stage& now) {
+  /// The tile in stage_ has become packed_; behind it may come one of the other group's.
+  __device__ __forceinline__ void go_to_next(const GroupItem<Config>& item) {
+    now_ = stage_;
+    stage_.advance();
+    ++tile_;
+    if (Config::kSharesRows && tile_ < item.count_tiles()) pass_to(tile_ + 1);
+  }
+
+  __device__ __forceinline__ void end_values() {
     ptx::computed(logits_[0]);
     ptx::wgmma_wait<0>(out_[0]);
-    release(shared_.values_empty(now.index()));
+    release(shared_.values_empty(now_.index()));
   }
 
   __device__ __forceinline__ static void await(std::uint32_t barrier, std::uint32_t parity) {
@@ -185,9 +206,9 @@ class WideTile {
   }
 
   /// S = Q K^T.
-  __device__ __forceinline__ void start_keys(std::uint32_t keys) {
+  __device__ __forceinline__ void start_keys(std::uint32_t queries, std::uint32_t keys) {
     ptx::wgmma_fence();
-    const std::uint64_t q = ptx::box_descriptor(queries_, 16);
+    const std::uint64_t q = ptx::box_descriptor(queries, 16);
     const std::uint64_t key = ptx::box_descriptor(keys, 16);
 #pragma unroll
     for (int k = 0; k < Config::kDimQk / 16; ++k) {
@@ -207,13 +228,13 @@ class WideTile {
         logits_[0][n][i] = capped(logits_[0][n][i] * args_.scale_log2, args_.softcap);
   }
 
-  __device__ __forceinline__ void mask(std::int32_t slot) {
-    if (args_.positions != nullptr) return mask_by_positions(slot);
+  __device__ __forceinline__ void mask(const ItemView& view, std::int32_t slot) {
+    if (args_.positions != nullptr) return mask_by_positions(view, slot);
     const std::int32_t first_key = slot + lane() % 4 * 2;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const Seen seen = item_.view.seen_by_rows(args_, row(r), row(r));
-      const std::int32_t last = min(seen.last, item_.view.range.slot_end - 1);
+      const Seen seen = view.seen_by_rows(args_, row(r), row(r));
+      const std::int32_t last = min(seen.last, view.range.slot_end - 1);
 #pragma unroll
       for (int n = 0; n < kKeyTiles; ++n)
 #pragma unroll
@@ -225,15 +246,15 @@ class WideTile {
   }
 
   /// Each lane looks up where every 32nd key stands.
-  __device__ __forceinline__ void mask_by_positions(std::int32_t slot) {
+  __device__ __forceinline__ void mask_by_positions(const ItemView& view, std::int32_t slot) {
     Seen seen[2];
 #pragma unroll
-    for (int r = 0; r < 2; ++r) seen[r] = item_.view.seen_by_rows(args_, row(r), row(r));
+    for (int r = 0; r < 2; ++r) seen[r] = view.seen_by_rows(args_, row(r), row(r));
 #pragma unroll
     for (int part = 0; part < Config::kKeys / 32; ++part) {
       const std::int32_t own = slot + part * 32 + lane();
       const std::int32_t stands =
-          own < item_.view.range.slot_end ? item_.view.position_of_slot(args_, own) : -1;
+          own < view.range.slot_end ? view.position_of_slot(args_, own) : -1;
 #pragma unroll
       for (int n = 0; n < 4; ++n)
 #pragma unroll
@@ -248,21 +269,22 @@ class WideTile {
   }
 
   /// The same for all warps of the group.
-  __device__ __forceinline__ bool may_be_dead(std::int32_t slot) const {
-    return args_.positions != nullptr || slot + Config::kKeys > item_.view.range.slot_end ||
-           slot < item_.view.range.first_seen;
+  __device__ __forceinline__ bool may_be_dead(const KeyRange& range, std::int32_t slot) const {
+    return args_.positions != nullptr || slot + Config::kKeys > range.slot_end ||
+           slot < range.first_seen;
   }
 
   /// Makes zeros of values that no row of the request sees: 0 times NaN is NaN.
-  __device__ __forceinline__ void clear_dead(std::uint32_t values, std::int32_t slot) {
+  __device__ __forceinline__ void clear_dead(const ItemView& view, std::uint32_t values,
+                                             std::int32_t slot) {
     const BoxTile<Config::kKeys> tile{values};
     const int thread = threadIdx.x % 128;
     for (int row = thread / 8; row < Config::kKeys; row += 16) {
       const std::int32_t key = slot + row;
-      bool dead = key >= item_.view.range.slot_end;
+      bool dead = key >= view.range.slot_end;
       if (!dead) {
-        const std::int32_t position = item_.view.position_of_slot(args_, key);
-        dead = position < item_.view.range.first_seen || position > item_.view.range.last_seen;
+        const std::int32_t position = view.position_of_slot(args_, key);
+        dead = position < view.range.first_seen || position > view.range.last_seen;
       }
       for (int chunk = thread % 8; dead && chunk < Config::kVBoxes * 8; chunk += 8) {
         ptx::store_shared_64(tile.chunk(row, chunk), 0);
@@ -273,15 +295,17 @@ class WideTile {
     ptx::named_barrier(2 + threadIdx.x / 128, 128);
   }
 
-  /// Logits of the tile in `place`, from `slot` on, to probabilities.
-  __device__ __forceinline__ void softmax(const Stage& place, std::int32_t slot) {
+  /// Logits of an item's tile, in `place`, to probabilities.
+  __device__ __forceinline__ void softmax(const HandedItem& item, const Stage& place, int tile) {
+    const ItemView& view = item.view;
+    const std::int32_t slot = item.slot_of(tile, Config::kKeys);
     if (args_.softcap != 0.0F) cap();
     Visible visible;  // to the warp's rows
-    visible.set(args_, item_.view, warp_row(), warp_row() + 15);
-    if (!visible.all(slot, Config::kKeys)) mask(slot);
-    if (may_be_dead(slot)) {
+    visible.set(args_, view, warp_row(), warp_row() + 15);
+    if (!visible.all(slot, Config::kKeys)) mask(view, slot);
+    if (may_be_dead(view.range, slot)) {
       await(shared_.values_full(place.index()), place.parity());
-      clear_dead(shared_.values(place.index()), slot);
+      clear_dead(view, shared_.values(place.index()), slot);
     }
     const float scale = args_.softcap == 0.0F ? args_.scale_log2 : 1.0F;
     look_for_largest(scale);
@@ -290,7 +314,8 @@ class WideTile {
 
   __device__ __forceinline__ void count_on_references(float scale) {
 #pragma unroll
-    for (int r = 0; r < 2; ++r) exponentials(logits_, r, scale, subtrahend(reference_[r]), sum_[r]);
+    for (int r = 0; r < 2; ++r)
+      exponentials(logits_, r, scale, subtrahend(rows_.reference[r]), rows_.sum[r]);
   }
 
   /// Raises the references where they do not reach; then rescale() has to follow.
@@ -300,7 +325,7 @@ class WideTile {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       top[r] = largest(logits_, r) * scale + kHeadroomBits<kFormat>;
-      grows = grows || passes<kFormat>(reference_[r], top[r]);
+      grows = grows || passes<kFormat>(rows_.reference[r], top[r]);
     }
     grows_ = __any_sync(~0U, grows);
     if (grows_) raise_references(top);
@@ -311,10 +336,12 @@ class WideTile {
     for (int r = 0; r < 2; ++r) {
       float now = fmaxf(top[r], __shfl_xor_sync(~0U, top[r], 1));
       now = fmaxf(now, __shfl_xor_sync(~0U, now, 2));
-      now = raised<kFormat>(reference_[r], now);
-      factor_[r] = rescale_factor(reference_[r], now);
-      reference_[r] = now;
-      sum_[r] *= factor_[r];
+      now = raised<kFormat>(rows_.reference[r], now);
+      factor_[r] = rescale_factor(rows_.reference[r], now);
+      rows_.reference[r] = now;
+      // What is too large is found at the end, and must not become 0 before.
+      const bool fits = kHeadroomBits<kFormat> == 0.0F || rows_.sum[r] <= kMostSum;
+      rows_.sum[r] = fits ? rows_.sum[r] * factor_[r] : INFINITY;
     }
   }
 
@@ -357,9 +384,12 @@ class WideTile {
 
   const StepArgs& args_;
   const SharedLayout<Config>& shared_;
-  const HandedItem& item_;
-  const std::uint32_t queries_;  // the group's first row
+  const Turns<Config> turns_;
   const bool speaks_ = threadIdx.x % 32 == 0;
+  Stage stage_;   // the next tile's
+  Stage now_;     // that of packed_
+  int tile_ = 0;  // of the item, in stage_
+  RowSums rows_;
   bool grows_ = false;             // a reference rose by the last tile
   float factor_[2];                // what sums from before that count
   float logits_[1][kKeyTiles][4];  // then probabilities
