@@ -1,14 +1,17 @@
 #include "cli/codesign_command.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
 
 #include "advisor/report/codesign_json.h"
+#include "advisor/report/html_report.h"
 #include "advisor/time/device_times.h"
 #include "cli/codesign_question.h"
 #include "cli/json_text.h"
+#include "cli/whole_file.h"
 
 namespace headwise::cli {
 namespace {
@@ -27,10 +30,12 @@ batch       the most requests of that context that fit in memory at once, and to
 --gpus      without it as few as hold the model. Experts: each GPU attends to requests of its own and all
             share the experts; else heads are split
 --prefix    tokens of each context that are cached already
+--sweep     kv_heads, group_size, head_dim, window, full_every, kv_type or mla_rank (docs/guidelines.md)
 
 Examples:
   headwise codesign config.json --hardware h200
   headwise codesign DeepSeek-R1/config.json --hardware gb200 --gpus 8 --weights nvfp4 --projections bf16
+  headwise codesign config.json --sweep kv_heads=1,2,4,8 --sweep window=512,4k,full --html report.html
   headwise codesign model.gguf --hardware rtx_4090 --contexts 4k,32k --kv-type f8 --json)";
 
 void advise(const CodesignFlags& flags) {
@@ -44,9 +49,12 @@ void advise(const CodesignFlags& flags) {
       device_times(hardware, flags.framework,
                    flags.link > 0.0 ? std::optional(flags.link * kBytesPerGigabyte) : std::nullopt);
   const CodesignReport report = codesign(question, times);
-  std::cout << (flags.json ? document_text(codesign_json(question, report, times))
-                           : codesign_text(question, report, hardware))
+  const nlohmann::ordered_json document = codesign_json(question, report, times);
+  if (!flags.html.empty()) write_whole(flags.html, html_report(document));
+  std::cout << (flags.json ? document_text(document) : codesign_text(question, report, hardware))
             << std::flush;
+  if (!flags.html.empty())
+    std::cerr << "the report is in " << std::filesystem::absolute(flags.html).string() << "\n";
 }
 
 /// An empty text would mean that the option was not given.
@@ -80,8 +88,16 @@ void add_options(CLI::App& command, CodesignFlags& flags) {
       .add_option("--reserve", flags.reserve,
                   "share of memory that is neither weights nor KV; else 0.1")
       ->check(CLI::Range(0.0, 0.95));
-  for (const char* name : {"--hardware", "--contexts", "--weights", "--projections", "--kv-type",
-                           "--q-type", "--framework", "--chunk", "--routing", "--prefix"})
+  command
+      .add_option("--sweep", flags.sweeps,
+                  "what if kv_heads=1,2,4,8? May be given several times (see below)")
+      ->allow_extra_args(false);
+  command.add_option("--sweep-context", flags.sweep_context,
+                     "tokens; else the longest of --contexts");
+  command.add_option("--html", flags.html, "writes the report as a page to this file");
+  for (const char* name :
+       {"--hardware", "--contexts", "--weights", "--projections", "--kv-type", "--q-type",
+        "--framework", "--chunk", "--routing", "--prefix", "--sweep", "--sweep-context", "--html"})
     command.get_option(name)->check(refuse_empty);
   command.add_flag("--json", flags.json, "one JSON document on standard output");
 }

@@ -179,6 +179,23 @@ void read_requests(const CodesignFlags& flags, CodesignQuestion& question, Input
   inputs.given("prefix", flags.prefix);
 }
 
+void read_sweeps(const CodesignFlags& flags, CodesignQuestion& question, Inputs& inputs) {
+  for (const std::string& text : flags.sweeps) {
+    try {
+      question.sweeps.push_back(parse_sweep(text));
+    } catch (const Error& error) {
+      throw CLI::ValidationError("--sweep", error.what());
+    }
+    inputs.given("sweep", text);
+  }
+  if (flags.sweep_context.empty()) return;
+  if (flags.sweeps.empty()) throw CLI::ValidationError("--sweep-context", "needs a --sweep");
+  question.sweep_context = size_option("--sweep-context", flags.sweep_context);
+  if (question.sweep_context < 2)
+    throw CLI::ValidationError("--sweep-context", "a context has at least 2 tokens");
+  inputs.given("sweep_context", flags.sweep_context);
+}
+
 }  // namespace
 
 Hardware asked_hardware(const std::string& name, CodesignInput& input) {
@@ -217,6 +234,7 @@ CodesignQuestion read_question(const CodesignFlags& flags, const DescribedModel&
   read_memory(flags, question.memory, inputs);
   read_devices(flags, hardware, question, inputs);
   read_requests(flags, question, inputs);
+  read_sweeps(flags, question, inputs);
   question.inputs = inputs.take();
   return question;
 }

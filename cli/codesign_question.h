@@ -2,9 +2,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "advisor/report/codesign.h"
 #include "advisor/device/hardware.h"
+#include "advisor/report/codesign.h"
 #include "cli/described_model.h"
 
 namespace headwise::cli {
@@ -25,6 +26,9 @@ struct CodesignFlags {
   std::int64_t page = 0;
   std::string prefix;
   double reserve = -1.0;  ///< negative: not given
+  std::vector<std::string> sweeps;
+  std::string sweep_context;
+  std::string html;
   bool json = false;
 };
 

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -150,11 +152,111 @@ TEST_F(CodesignCommand, WhatIsNotKnownIsNullWithAReason) {
   EXPECT_TRUE(document["crossover"]["why_not"].is_string());
 }
 
+TEST_F(CodesignCommand, JudgesGuidelines) {
+  const Json document = advice({config("llama-3.1-8b"), "--hardware", "h200"});
+  const Json& guidelines = document["guidelines"];
+  ASSERT_EQ(guidelines.size(), 4U);
+  const char* const names[] = {"group size", "head dimension", "effective KV state",
+                               "parallel width"};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(guidelines[i]["name"], names[i]);
+    EXPECT_TRUE(guidelines[i]["reason"].is_string());
+    EXPECT_TRUE(guidelines[i]["check"].is_string());
+  }
+  EXPECT_EQ(guidelines[0]["verdict"], "partly");
+  const Json& gain = guidelines[0]["gains"][1];
+  EXPECT_EQ(gain["change"], "group size 4 -> 8");
+  EXPECT_EQ(gain["phase"], "decode");
+  EXPECT_EQ(gain["context"], 131072);
+  EXPECT_GT(gain["ratio_attention"], 1.3);
+  EXPECT_LT(gain["ratio_attention"], 2.0);
+  EXPECT_GT(gain["error"], 0.0);
+  EXPECT_EQ(gain["source"], "third-party, extrapolated");
+}
+
+TEST_F(CodesignCommand, Sweeps) {
+  const Json document =
+      advice({config("llama-3.1-8b"), "--hardware", "h200", "--contexts", "4k,32k", "--sweep",
+              "kv_heads=1,5,8", "--sweep", "window=512,full", "--sweep-context", "4k"});
+  const Json& sweeps = document["sweeps"];
+  ASSERT_EQ(sweeps.size(), 2U);
+  EXPECT_EQ(sweeps[0]["parameter"], "kv_heads");
+  EXPECT_EQ(sweeps[0]["context"], 4096);
+  ASSERT_EQ(sweeps[0]["rows"].size(), 3U);
+  EXPECT_EQ(sweeps[0]["rows"][1]["why_not"], "q_heads 32 is no multiple of kv_heads 5");
+  EXPECT_TRUE(sweeps[0]["rows"][1]["decode_ms"].is_null());
+  const Json &own = sweeps[0]["rows"][2], &context = document["contexts"][0];
+  EXPECT_EQ(own["is_model"], true);
+  for (const char* field : {"prefill_ms", "decode_ms", "attention_share_decode", "kv_bytes",
+                            "largest_batch", "throughput_tok_s", "source", "error"})
+    EXPECT_EQ(own[field], context[field]) << field;
+  EXPECT_EQ(sweeps[1]["rows"][1]["value"], "full");
+  EXPECT_EQ(sweeps[1]["rows"][1]["decode_ms"], own["decode_ms"]);
+}
+
+TEST_F(CodesignCommand, WritesAPage) {
+  const std::string page = folder() + "/report.html";
+  const Outcome outcome = run_program({"codesign", config("llama-3.1-8b"), "--hardware", "h200",
+                                       "--contexts", "4k", "--html", page});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("prefill ms"), std::string::npos);
+  EXPECT_EQ(outcome.err, "the report is in " + page + "\n");
+  std::ifstream file(page);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(text.find("llama-3.1-8b on NVIDIA H200 SXM"), std::string::npos);
+  EXPECT_NE(text.find("effective KV state"), std::string::npos);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder()), {}), 1);
+}
+
+// Where a page cannot be written nothing is left behind, and nothing is said on stdout.
+TEST_F(CodesignCommand, APageThatCannotBeWrittenIsOneLine) {
+  std::filesystem::create_directory(folder() + "/taken");
+  for (const std::string& page :
+       {folder() + "/none/report.html", folder() + "/taken", std::string("/proc/report.html")}) {
+    const Outcome outcome = run_program({"codesign", config("llama-3.1-8b"), "--hardware", "h200",
+                                         "--contexts", "4k", "--html", page});
+    EXPECT_EQ(outcome.status, 1) << page;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_NE(outcome.err.find("cannot write " + page), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder()), {}), 1);
+}
+
+// A disk that is full: files may not grow beyond 64 KiB, and what stood there stays.
+TEST_F(CodesignCommand, AFullDiskLeavesWhatStoodThere) {
+  const std::string page = write("report.html", "old");
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit full{.rlim_cur = 1 << 16, .rlim_max = before.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &full);
+  const Outcome outcome = run_program({"codesign", config("llama-3.1-8b"), "--hardware", "h200",
+                                       "--contexts", "4k", "--html", page});
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err, "headwise: cannot write " + page + ": File too large\n");
+  EXPECT_EQ(std::filesystem::file_size(page), 3U);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder()), {}), 1);
+}
+
+TEST_F(CodesignCommand, ReplacesWhatALinkLeadsTo) {
+  const std::string page = write("report.html", "old"), link = folder() + "/link.html";
+  std::filesystem::create_symlink(page, link);
+  const std::vector<std::string> command{
+      "codesign", config("llama-3.1-8b"), "--hardware", "h200", "--contexts", "4k", "--html", link};
+  EXPECT_EQ(run_program(command).status, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_GT(std::filesystem::file_size(page), 3U);
+}
+
 TEST_F(CodesignCommand, SaysItForPeopleToo) {
   const Outcome outcome = run_program({"codesign", config("gpt-oss-120b"), "--hardware", "h200"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  for (const char* words : {"NVIDIA H200 SXM", "prefill ms", "128k", "third-party, extrapolated",
-                            "attention passes a half", "feed-forward"})
+  for (const char* words :
+       {"NVIDIA H200 SXM", "prefill ms", "128k", "third-party, extrapolated",
+        "attention passes a half", "feed-forward", "guidelines", "head dimension", "partly: "})
     EXPECT_NE(outcome.out.find(words), std::string::npos) << words << " in\n" << outcome.out;
 }
 
@@ -189,6 +291,17 @@ TEST_F(CodesignCommand, MistakesAreOneLineEach) {
       {{llama, "--page", "0"}, 2},
       {{llama, "--prefix", "many"}, 2},
       {{llama, "--reserve", "1.5"}, 2},
+      {{llama, "--sweep", ""}, 2},
+      {{llama, "--sweep", "kv_heads"}, 2},
+      {{llama, "--sweep", "kv_heads="}, 2},
+      {{llama, "--sweep", "kv_heads=0"}, 2},
+      {{llama, "--sweep", "kv_heads=8,8"}, 2},
+      {{llama, "--sweep", "heads=8"}, 2},
+      {{llama, "--sweep", "kv_heads=8", "window=4k"}, 2},
+      {{llama, "--sweep", "kv_type=f9\nf8"}, 2},
+      {{llama, "--sweep-context", "4k"}, 2},
+      {{llama, "--sweep", "kv_heads=8", "--sweep-context", "1"}, 2},
+      {{llama, "--html", ""}, 2},
       {{llama, "--nonsense"}, 2}};
   for (const auto& [arguments, status] : mistakes) {
     std::vector<std::string> all{"codesign"};

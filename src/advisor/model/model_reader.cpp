@@ -7,6 +7,8 @@
 #include "advisor/model/config_family.h"
 #include "advisor/model/description_limits.h"
 #include "advisor/model/feed_forward_reader.h"
+#include "advisor/model/model_layers.h"
+#include "advisor/model/model_validity.h"
 #include "core/check.h"
 #include "model/byte_reader.h"
 #include "model/json/json_text.h"
@@ -61,17 +63,6 @@ void note_what_is_left_out(ModelFields& fields, ModelFields& outer) {
   }
 }
 
-void group_layers(ModelDescription& model, const std::vector<Attention>& attention,
-                  const std::vector<FeedForward>& feed_forward) {
-  for (std::size_t i = 0; i < attention.size(); ++i) {
-    const LayerDescription layer{attention[i], feed_forward[i]};
-    auto group = std::ranges::find(model.groups, layer, &EqualLayers::layer);
-    if (group == model.groups.end()) group = model.groups.insert(group, {.layer = layer});
-    ++group->count;
-    model.group_of_layer.push_back(static_cast<int>(group - model.groups.begin()));
-  }
-}
-
 void read_text(ModelFields& fields, ModelFields& outer, ModelDescription& model) {
   check(!fields.boolean_or("is_encoder_decoder", false),
         "field 'is_encoder_decoder' is true: only decoders are described");
@@ -88,12 +79,18 @@ void read_text(ModelFields& fields, ModelFields& outer, ModelDescription& model)
   model.vocab = read_count(fields, "vocab_size", kLargestDescribedVocab, family.vocab);
   model.context = read_context(fields, family);
   model.tied_embeddings = read_tied(fields, outer, family);
-  group_layers(model, read_attention(fields, family, layers, hidden),
-               read_feed_forward(fields, family, layers));
+  const std::vector<Attention> attention = read_attention(fields, family, layers, hidden);
+  const std::vector<FeedForward> feed_forward = read_feed_forward(fields, family, layers);
+  std::vector<LayerDescription> all;
+  for (std::size_t i = 0; i < attention.size(); ++i)
+    all.push_back({.attention = attention[i], .feed_forward = feed_forward[i]});
+  set_layers(model, all);
   for (const auto* name : {"rope_scaling", "rope_parameters"})
     if (fields.has(name)) check_rope(fields.nested(name));
   note_what_is_left_out(fields, outer);
   fields.refuse_what_could_matter();
+  const std::string why = why_invalid(model);
+  check(why.empty(), why);
 }
 
 }  // namespace

@@ -149,6 +149,14 @@ double core_attention_flops(const ModelDescription& model, const NewTokens& toke
   return flops;
 }
 
+const EqualLayers& heaviest_attention(const ModelDescription& model) {
+  const NewTokens all{.prefix = 0, .count = model.context};
+  return *std::ranges::max_element(model.groups, {}, [&](const EqualLayers& group) {
+    return static_cast<double>(group.count) *
+           core_attention_flops(group.layer.attention, all, LatentForm::expanded);
+  });
+}
+
 double linear_flops(const ModelDescription& model, std::int64_t tokens) {
   return 2.0 * static_cast<double>(count_parameters(model).active.in_layers()) *
          static_cast<double>(tokens);

@@ -54,6 +54,9 @@ double core_attention_flops(const Attention& attention, const NewTokens& tokens,
 double core_attention_flops(const ModelDescription& model, const NewTokens& tokens,
                             LatentForm form);
 
+/// The layers whose core attention does most at the model's longest context.
+const EqualLayers& heaviest_attention(const ModelDescription& model);
+
 /// 2 FLOPs a token and active parameter of the layers.
 double linear_flops(const ModelDescription& model, std::int64_t tokens);
 

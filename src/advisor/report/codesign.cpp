@@ -2,45 +2,11 @@
 
 #include <algorithm>
 
-#include "advisor/model/kv_state.h"
+#include "advisor/model/model_work.h"
 #include "core/check.h"
 
 namespace headwise {
 namespace {
-
-void add_append(const CodesignQuestion& question, const DeviceTimes& times, ContextTimes& row) {
-  if (question.prefix == 0) {
-    row.why_no_append = "no prefix is cached";
-    return;
-  }
-  if (row.context <= question.prefix) {
-    row.why_no_append = concat("the cached prefix of ", question.prefix, " tokens is not shorter");
-    return;
-  }
-  const NewTokens prompt{.prefix = question.prefix, .count = row.context - question.prefix};
-  row.append = first_token(question.model, question.deployment, prompt, times);
-}
-
-ContextTimes context_times(const CodesignQuestion& question, std::int64_t context,
-                           const DeviceTimes& times) {
-  const ModelDescription& model = question.model;
-  const Deployment& deployment = question.deployment;
-  ContextTimes row{
-      .context = context,
-      .prefill = first_token(model, deployment, {.prefix = 0, .count = context}, times),
-      .decode = next_token(model, deployment, question.batch, context, times),
-      .kv_bytes = kv_bytes(model, deployment.kv_type, context),
-      .kv_bytes_in_pages =
-          kv_bytes_in_pages(model, deployment.kv_type, context, question.memory.page),
-      .largest_batch = largest_batch(model, deployment, times.hardware(), context, question.memory),
-      .decode_at_largest = {}};
-  add_append(question, times, row);
-  row.decode_at_largest =
-      row.largest_batch.requests > 0
-          ? next_token(model, deployment, row.largest_batch.requests, context, times).total()
-          : unknown(row.largest_batch.why_not);
-  return row;
-}
 
 RooflinePoint roofline_point(const CodesignQuestion& question, std::int64_t context,
                              bool is_prefill, const DeviceTimes& times) {
@@ -63,33 +29,22 @@ RooflinePoint roofline_point(const CodesignQuestion& question, std::int64_t cont
 
 }  // namespace
 
-const EqualLayers& heaviest_attention(const ModelDescription& model) {
-  const NewTokens all{.prefix = 0, .count = model.context};
-  return *std::ranges::max_element(model.groups, {}, [&](const EqualLayers& group) {
-    return static_cast<double>(group.count) *
-           core_attention_flops(group.layer.attention, all, LatentForm::expanded);
-  });
-}
-
-std::string short_size(std::int64_t tokens) {
-  constexpr std::int64_t kThousand = 1024, kMillion = kThousand * kThousand;
-  if (tokens % kMillion == 0) return concat(tokens / kMillion, "m");
-  if (tokens % kThousand == 0) return concat(tokens / kThousand, "k");
-  return concat(tokens);
-}
-
 CodesignReport codesign(const CodesignQuestion& question, const DeviceTimes& times) {
   CodesignReport report;
+  const Served served = question.served();
   for (const std::int64_t context : question.contexts) {
-    // A decode sees a token before its own.
-    check(context >= 2, "a context of ", context, " tokens is too short");
-    report.contexts.push_back(context_times(question, context, times));
+    report.contexts.push_back(context_times(served, context, times));
     for (const bool is_prefill : {true, false})
       report.roofline.push_back(roofline_point(question, context, is_prefill, times));
   }
   report.prefill_crossover = prefill_crossover(question.model, question.deployment, times);
   report.decode_crossover =
       decode_crossover(question.model, question.deployment, question.batch, times);
+  const std::int64_t longest = std::ranges::max(question.contexts);
+  report.guidelines = judge_guidelines(served, longest, times);
+  for (const SweepRequest& request : question.sweeps)
+    report.sweeps.push_back(sweep(
+        served, request, question.sweep_context > 0 ? question.sweep_context : longest, times));
   return report;
 }
 

@@ -1,13 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "advisor/time/serving.h"
-#include "advisor/time/step_time.h"
+#include "advisor/advice/guideline.h"
+#include "advisor/advice/sweep.h"
+#include "advisor/time/context_times.h"
 
 namespace headwise {
 
@@ -26,22 +25,13 @@ struct CodesignQuestion {
   std::vector<std::int64_t> contexts;  ///< tokens
   std::int64_t batch = 1;              ///< requests of a decode step
   std::int64_t prefix = 0;             ///< cached tokens of each context; 0: none
+  std::vector<SweepRequest> sweeps;
+  std::int64_t sweep_context = 0;  ///< tokens; 0: the longest of `contexts`
   std::vector<CodesignInput> inputs;
-};
 
-/// What a context of so many tokens costs.
-struct ContextTimes {
-  std::int64_t context = 0;
-  StepTime prefill;                ///< of all of it
-  std::optional<StepTime> append;  ///< of what lies behind the cached prefix
-  std::string why_no_append;
-  StepTime decode;                                   ///< of `batch` requests, each at this context
-  std::int64_t kv_bytes = 0, kv_bytes_in_pages = 0;  ///< of one request, all devices
-  BatchLimit largest_batch;
-  Estimate decode_at_largest;  ///< a step; unknown without a batch
-
-  /// The prompt's: what is not cached.
-  Estimate first_token() const { return append ? append->total() : prefill.total(); }
+  Served served() const {
+    return {model, deployment, {.memory = memory, .batch = batch, .prefix = prefix}};
+  }
 };
 
 /// One layer's core attention beside the device's limits.
@@ -58,16 +48,12 @@ struct CodesignReport {
   std::vector<ContextTimes> contexts;
   Crossover prefill_crossover, decode_crossover;
   std::vector<RooflinePoint> roofline;
+  std::vector<Guideline> guidelines;
+  std::vector<Sweep> sweeps;
 };
 
 /// Throws Error where step_time does.
 CodesignReport codesign(const CodesignQuestion& question, const DeviceTimes& times);
-
-/// The layers whose core attention does most at the model's longest context.
-const EqualLayers& heaviest_attention(const ModelDescription& model);
-
-/// "4k", "1000".
-std::string short_size(std::int64_t tokens);
 
 /// For people; the parts at the longest context, the rest a line a context.
 std::string codesign_text(const CodesignQuestion& question, const CodesignReport& report,

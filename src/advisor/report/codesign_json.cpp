@@ -1,9 +1,10 @@
 #include "advisor/report/codesign_json.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
+#include "advisor/report/advice_json.h"
+#include "advisor/report/cells.h"
 #include "core/check.h"
 
 namespace headwise {
@@ -31,17 +32,9 @@ Json parts_json(const StepTime& time) {
   return parts;
 }
 
-/// Both phases weigh the same, or a prefill's seconds would hide what a decode's times rest on.
-Estimate label_of(const Estimate& prefill, const Estimate& decode) {
-  if (!prefill || !decode) return prefill ? decode : prefill;
-  Estimate both = prefill.scaled(1.0 / prefill.seconds) + decode.scaled(1.0 / decode.seconds);
-  both.error = std::max(prefill.error, decode.error);
-  return both;
-}
-
 Json context_json(const CodesignQuestion& question, const ContextTimes& row) {
   const Estimate prefill = row.prefill.total(), decode = row.decode.total();
-  const Estimate both = label_of(prefill, decode);
+  const Estimate both = cells::label_of(prefill, decode);
   const Estimate append = row.append ? row.append->total() : unknown(row.why_no_append);
   Json json{{"context", row.context},
             {"beyond_context", row.context > question.model.context},
@@ -206,6 +199,10 @@ Json codesign_json(const CodesignQuestion& question, const CodesignReport& repor
     json["contexts"].push_back(context_json(question, row));
   json["crossover"] = crossover_json(report);
   json["roofline"] = roofline_json(question, report, times.hardware());
+  json["guidelines"] = Json::array();
+  for (const Guideline& each : report.guidelines) json["guidelines"].push_back(to_json(each));
+  json["sweeps"] = Json::array();
+  for (const Sweep& each : report.sweeps) json["sweeps"].push_back(to_json(each));
   json["provenance"] = provenance_json(report);
   return json;
 }

@@ -1,42 +1,12 @@
-#include <cstdio>
-
+#include "advisor/report/advice_text.h"
+#include "advisor/report/cells.h"
 #include "advisor/report/codesign.h"
 #include "core/check.h"
 
 namespace headwise {
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-
-std::string number(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
-/// Three digits that count.
-std::string milliseconds(const Estimate& estimate) {
-  if (!estimate) return "-";
-  const double ms = estimate.seconds * 1e3;
-  return number(ms, ms < 10.0 ? 2 : ms < 100.0 ? 1 : 0);
-}
-
-std::string percent(const std::optional<double>& share) {
-  return share ? concat(number(100.0 * *share, 1), " %") : std::string("-");
-}
-
-std::string right(const std::string& text, std::size_t width) {
-  return concat(std::string(text.size() < width ? width - text.size() : 0, ' '), text);
-}
-
-std::string left(const std::string& text, std::size_t width) {
-  return concat(text, std::string(text.size() < width ? width - text.size() : 0, ' '));
-}
-
-std::string label(const Estimate& estimate) {
-  return estimate ? concat(estimate.source(), " +-", number(100.0 * estimate.error, 0), " %")
-                  : std::string("unknown");
-}
+using namespace cells;
 
 constexpr std::size_t kColumn = 10;
 
@@ -50,16 +20,14 @@ std::string head_line() {
 
 std::string context_line(const ContextTimes& row) {
   const std::int64_t batch = row.largest_batch.requests;
-  const Estimate& at_largest = row.decode_at_largest;
   std::string line = left(short_size(row.context), 9);
   for (const std::string& cell :
        {milliseconds(row.prefill.total()), percent(row.prefill.attention_share()),
         row.append ? milliseconds(row.append->total()) : std::string("-"),
         milliseconds(row.decode.total()), percent(row.decode.attention_share()),
-        number(static_cast<double>(row.kv_bytes) / kGiB, 2),
-        number(static_cast<double>(row.kv_bytes_in_pages) / kGiB, 2),
+        gibibytes(row.kv_bytes), gibibytes(row.kv_bytes_in_pages),
         batch > 0 ? concat(batch) : std::string("-"),
-        at_largest ? number(static_cast<double>(batch) / at_largest.seconds, 0) : std::string("-")})
+        tokens_a_second(batch, row.decode_at_largest)})
     line += concat(" ", right(cell, kColumn));
   return concat(line, "\n");
 }
@@ -112,6 +80,8 @@ std::string codesign_text(const CodesignQuestion& question, const CodesignReport
     if (!row.largest_batch.why_not.empty())
       text +=
           concat("no batch at ", short_size(row.context), ": ", row.largest_batch.why_not, "\n");
+  text += guidelines_text(report.guidelines);
+  for (const Sweep& each : report.sweeps) text += sweep_text(each);
   return text;
 }
 

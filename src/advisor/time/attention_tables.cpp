@@ -39,7 +39,10 @@ std::string type_name(DType type) {
 /// Causal pairs over a whole prefill, or bytes, which go by batch and length, over a decode.
 ScalingLaw law_of(bool is_prefill) {
   if (!is_prefill)
-    return [](const AxisValues& at) { return number(at, "batch") * number(at, "kv_len"); };
+    return [](const AxisValues& at) {
+      const double length = number(at, "kv_len"), window = number(at, "window");
+      return number(at, "batch") * (window > 0.0 ? std::min(window, length) : length);
+    };
   return [](const AxisValues& at) {
     const double length = number(at, "q_len"), window = number(at, "window");
     const double pairs = window > 0.0 && window < length

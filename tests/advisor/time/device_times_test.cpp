@@ -83,6 +83,16 @@ TEST_P(Guidelines, WindowsGainFarLessThanTheirPairs) {
                GetParam().window_gain, "window");
 }
 
+// What a decode reads of a window does not grow with the context, beyond the measured batches too.
+TEST_P(Guidelines, WindowsGoOnByWhatTheyRead) {
+  const auto windowed = [&](std::int64_t context) {
+    CoreAttention core = decode(64, 8, 4096, context, 64);
+    std::get<SoftmaxAttention>(core.attention).span = {SpanKind::sliding_window, 128};
+    return microseconds(times_, core);
+  };
+  EXPECT_LT(windowed(8 * k16K), 1.5 * windowed(k16K));
+}
+
 TEST_P(Guidelines, LatentAttentionWantsRequestsSplitNotHeads) {
   for (const DType kv_type : {DType::bf16, DType::f8e4m3}) {
     const double* us = kv_type == DType::bf16 ? GetParam().latent_us : GetParam().latent_f8_us;

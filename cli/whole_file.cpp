@@ -1,0 +1,77 @@
+#include "cli/whole_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "core/check.h"
+
+namespace headwise::cli {
+namespace {
+
+/// A new file that is gone again unless it was kept.
+class Temporary {
+ public:
+  explicit Temporary(std::filesystem::path beside)
+      : target_(std::move(beside)), path_(target_.string() + ".XXXXXX") {
+    file_ = mkostemp(path_.data(), O_CLOEXEC);
+    if (file_ >= 0) is_there_ = true;
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  ~Temporary() {
+    if (file_ >= 0) ::close(file_);
+    if (is_there_) ::unlink(path_.c_str());
+  }
+
+  bool is_open() const { return file_ >= 0; }
+
+  bool write(std::string_view text) const {
+    while (!text.empty()) {
+      const ssize_t done = ::write(file_, text.data(), text.size());
+      if (done < 0 && errno != EINTR) return false;
+      if (done > 0) text.remove_prefix(static_cast<std::size_t>(done));
+    }
+    return true;
+  }
+
+  /// Readable as a file that a program creates: mkostemp's are the owner's alone.
+  bool keep() {
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    if (::fchmod(file_, 0666 & ~mask) != 0 || ::fsync(file_) != 0) return false;
+    if (::close(std::exchange(file_, -1)) != 0) return false;
+    if (::rename(path_.c_str(), target_.c_str()) != 0) return false;
+    is_there_ = false;
+    return true;
+  }
+
+ private:
+  std::filesystem::path target_;
+  std::string path_;
+  int file_ = -1;
+  bool is_there_ = false;
+};
+
+}  // namespace
+
+void write_whole(const std::filesystem::path& path, std::string_view text) {
+  std::error_code ignored;
+  const bool is_link = std::filesystem::is_symlink(path, ignored);
+  const bool is_there = std::filesystem::exists(path, ignored);
+  check(is_there ? std::filesystem::is_regular_file(path, ignored) : !is_link, "cannot write ",
+        path.string(), ": it is no regular file");
+  // Of a link the file that it leads to is replaced, not the link.
+  Temporary file(is_link ? std::filesystem::canonical(path) : path);
+  const bool is_written = file.is_open() && file.write(text) && file.keep();
+  const int reason = errno;
+  check(is_written, "cannot write ", path.string(), ": ", std::strerror(reason));
+}
+
+}  // namespace headwise::cli

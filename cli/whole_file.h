@@ -1,0 +1,12 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace headwise::cli {
+
+/// Writes `text` to `path` whole or not at all: to a file beside it, which then takes its name.
+/// Throws Error, one line with the path and the system's reason; what stood there stays.
+void write_whole(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace headwise::cli
