@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "advisor/report/codesign.h"
 #include "advisor/device/hardware.h"
+#include "advisor/report/codesign.h"
+#include "cli/codesign_workload.h"
 #include "cli/described_model.h"
 
 namespace headwise::cli {
@@ -17,6 +18,9 @@ struct CodesignFlags {
   std::string weights, projections;
   std::string kv_type, q_type;
   std::int64_t gpus = 0;
+  std::string plan;
+  double balance = 0.0;
+  std::string shared_experts;
   double link = 0.0;  ///< GB/s, one direction
   std::string framework;
   std::int64_t batch = 0;
@@ -25,6 +29,7 @@ struct CodesignFlags {
   std::int64_t page = 0;
   std::string prefix;
   double reserve = -1.0;  ///< negative: not given
+  WorkloadFlags workload;
   bool json = false;
 };
 

@@ -63,6 +63,18 @@ RooflinePoint roofline_point(const CodesignQuestion& question, std::int64_t cont
 
 }  // namespace
 
+PlanQuestion plan_question(const CodesignQuestion& question) {
+  const std::int64_t context = std::ranges::max(question.contexts);
+  return {.model = question.model,
+          .types = question.deployment,
+          .memory = question.memory,
+          .devices = question.deployment.devices(),
+          .context = context,
+          .prefix = question.prefix < context ? question.prefix : 0,
+          .batch = question.plan_batch,
+          .longest_tpot_s = question.longest_tpot_s};
+}
+
 const EqualLayers& heaviest_attention(const ModelDescription& model) {
   const NewTokens all{.prefix = 0, .count = model.context};
   return *std::ranges::max_element(model.groups, {}, [&](const EqualLayers& group) {
@@ -90,6 +102,12 @@ CodesignReport codesign(const CodesignQuestion& question, const DeviceTimes& tim
   report.prefill_crossover = prefill_crossover(question.model, question.deployment, times);
   report.decode_crossover =
       decode_crossover(question.model, question.deployment, question.batch, times);
+  report.plans = question.asks_plans
+                     ? search_plans(plan_question(question), times)
+                     : compare_plans(plan_question(question), {{question.deployment, {}}}, times);
+  if (question.workload)
+    report.workload = answer_workload(*question.workload, question.model, question.deployment,
+                                      question.memory, times);
   return report;
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "advisor/advice/plan_search.h"
+#include "advisor/advice/workload_answer.h"
 #include "advisor/time/serving.h"
 #include "advisor/time/step_time.h"
 
@@ -23,9 +25,13 @@ struct CodesignQuestion {
   ModelDescription model;
   Deployment deployment;
   MemoryPlan memory;
-  std::vector<std::int64_t> contexts;  ///< tokens
-  std::int64_t batch = 1;              ///< requests of a decode step
-  std::int64_t prefix = 0;             ///< cached tokens of each context; 0: none
+  std::vector<std::int64_t> contexts;    ///< tokens
+  std::int64_t batch = 1;                ///< requests of a decode step
+  std::int64_t prefix = 0;               ///< cached tokens of each context; 0: none
+  bool asks_plans = false;               ///< for as many devices; else of the deployment alone
+  std::int64_t plan_batch = 1;           ///< requests of the step that plans are compared by
+  std::optional<double> longest_tpot_s;  ///< that plans' throughput may take
+  std::optional<Workload> workload;
   std::vector<CodesignInput> inputs;
 };
 
@@ -58,10 +64,15 @@ struct CodesignReport {
   std::vector<ContextTimes> contexts;
   Crossover prefill_crossover, decode_crossover;
   std::vector<RooflinePoint> roofline;
+  PlanTable plans;
+  std::optional<WorkloadAnswer> workload;
 };
 
 /// Throws Error where step_time does.
 CodesignReport codesign(const CodesignQuestion& question, const DeviceTimes& times);
+
+/// What the question asks of plans: at its longest context.
+PlanQuestion plan_question(const CodesignQuestion& question);
 
 /// The layers whose core attention does most at the model's longest context.
 const EqualLayers& heaviest_attention(const ModelDescription& model);

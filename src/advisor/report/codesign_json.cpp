@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "advisor/report/plan_json.h"
 #include "core/check.h"
 
 namespace headwise {
@@ -29,14 +30,6 @@ Json parts_json(const StepTime& time) {
     parts.push_back(std::move(json));
   }
   return parts;
-}
-
-/// Both phases weigh the same, or a prefill's seconds would hide what a decode's times rest on.
-Estimate label_of(const Estimate& prefill, const Estimate& decode) {
-  if (!prefill || !decode) return prefill ? decode : prefill;
-  Estimate both = prefill.scaled(1.0 / prefill.seconds) + decode.scaled(1.0 / decode.seconds);
-  both.error = std::max(prefill.error, decode.error);
-  return both;
 }
 
 Json context_json(const CodesignQuestion& question, const ContextTimes& row) {
@@ -180,6 +173,13 @@ Json provenance_json(const CodesignReport& report) {
 
 }  // namespace
 
+Estimate label_of(const Estimate& prefill, const Estimate& decode) {
+  if (!prefill || !decode) return prefill ? decode : prefill;
+  Estimate both = prefill.scaled(1.0 / prefill.seconds) + decode.scaled(1.0 / decode.seconds);
+  both.error = std::max(prefill.error, decode.error);
+  return both;
+}
+
 Json to_json(const Estimate& estimate) {
   if (!estimate)
     return {
@@ -206,6 +206,8 @@ Json codesign_json(const CodesignQuestion& question, const CodesignReport& repor
     json["contexts"].push_back(context_json(question, row));
   json["crossover"] = crossover_json(report);
   json["roofline"] = roofline_json(question, report, times.hardware());
+  json["plans"] = plans_json(question, report, times.hardware());
+  json["workload"] = workload_json(question, report);
   json["provenance"] = provenance_json(report);
   return json;
 }

@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "advisor/report/codesign.h"
+#include "advisor/report/plan_text.h"
 #include "core/check.h"
 
 namespace headwise {
@@ -112,6 +113,8 @@ std::string codesign_text(const CodesignQuestion& question, const CodesignReport
     if (!row.largest_batch.why_not.empty())
       text +=
           concat("no batch at ", short_size(row.context), ": ", row.largest_batch.why_not, "\n");
+  text += plans_text(question, report.plans);
+  if (report.workload) text += workload_text(*question.workload, *report.workload);
   return text;
 }
 
