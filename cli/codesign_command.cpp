@@ -28,7 +28,9 @@ attention   the core's part of what layers compute: not projections, output matr
 batch       the most requests of that context that fit in memory at once, and tok/s what they give
 --weights   bf16, fp8, fp8_block, nvfp4: feed-forward and, without --projections, attention's too
 --gpus      without it as few as hold the model. Experts: each GPU attends to requests of its own and all
-            share the experts; else heads are split
+            share the experts; else heads are split. All plans of so many are compared: docs/plans.md
+--plan      widths of one plan: tp8, tp8ep8, adp8ep8, tp2kvp4, tp4pp2
+--workload  conversations with their targets: docs/workloads.md
 --prefix    tokens of each context that are cached already
 --sweep     kv_heads, group_size, head_dim, window, full_every, kv_type or mla_rank (docs/guidelines.md)
 
@@ -36,6 +38,7 @@ Examples:
   headwise codesign config.json --hardware h200
   headwise codesign DeepSeek-R1/config.json --hardware gb200 --gpus 8 --weights nvfp4 --projections bf16
   headwise codesign config.json --sweep kv_heads=1,2,4,8 --sweep window=512,4k,full --html report.html
+  headwise codesign llama-70b/config.json --gpus 8 --workload coding-agent --concurrency 32
   headwise codesign model.gguf --hardware rtx_4090 --contexts 4k,32k --kv-type f8 --json)";
 
 void advise(const CodesignFlags& flags) {
@@ -72,6 +75,13 @@ void add_options(CLI::App& command, CodesignFlags& flags) {
   command.add_option("--kv-type", flags.kv_type, "K and V: bf16, f16, f32, f8 or i8; else bf16");
   command.add_option("--q-type", flags.q_type, "attention's products: bf16 or f8; else bf16");
   command.add_option("--gpus", flags.gpus, "devices (see below)")->check(CLI::Range(1, 1024));
+  command.add_option("--plan", flags.plan, "how the model is spread (see below)");
+  command
+      .add_option("--balance", flags.balance,
+                  "requests of the mean attention group beside the fullest's; else 1")
+      ->check(CLI::Range(0.01, 1.0));
+  command.add_option("--shared-experts", flags.shared_experts,
+                     "beside or after the routed ones in decode; else as the framework has it");
   command.add_option("--link", flags.link, "GB/s between devices, one direction")
       ->check(CLI::Range(0.01, 100000.0));
   command.add_option("--framework", flags.framework,
@@ -95,9 +105,10 @@ void add_options(CLI::App& command, CodesignFlags& flags) {
   command.add_option("--sweep-context", flags.sweep_context,
                      "tokens; else the longest of --contexts");
   command.add_option("--html", flags.html, "writes the report as a page to this file");
-  for (const char* name :
-       {"--hardware", "--contexts", "--weights", "--projections", "--kv-type", "--q-type",
-        "--framework", "--chunk", "--routing", "--prefix", "--sweep", "--sweep-context", "--html"})
+  add_workload_options(command, flags.workload);
+  for (const char* name : {"--plan", "--shared-experts", "--hardware", "--contexts", "--weights",
+                           "--projections", "--kv-type", "--q-type", "--framework", "--chunk",
+                           "--routing", "--prefix", "--sweep", "--sweep-context", "--html"})
     command.get_option(name)->check(refuse_empty);
   command.add_flag("--json", flags.json, "one JSON document on standard output");
 }

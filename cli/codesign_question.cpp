@@ -9,6 +9,8 @@
 #include <cmath>
 #include <set>
 
+#include "advisor/advice/plan_candidates.h"
+#include "advisor/advice/plan_name.h"
 #include "advisor/time/usual_plan.h"
 #include "cli/usage.h"
 #include "core/check.h"
@@ -145,22 +147,74 @@ void read_memory(const CodesignFlags& flags, MemoryPlan& memory, Inputs& inputs)
                 "share of memory that is neither weights nor KV");
 }
 
+Deployment asked_plan(const CodesignFlags& flags, const Deployment& types) {
+  try {
+    return parse_plan(flags.plan, types);
+  } catch (const Error& error) {
+    throw CLI::ValidationError("--plan", error.what());
+  }
+}
+
+/// `--plan`, or the usual one for `gpus`.
+void read_plan(const CodesignFlags& flags, std::int64_t gpus, CodesignQuestion& question,
+               Inputs& inputs) {
+  Deployment& plan = question.deployment;
+  if (flags.plan.empty()) {
+    plan = possible_plan(question.model, plan, gpus);
+    inputs.by_default("plan", plan_name(plan),
+                      plan.adp > 1 ? "groups of devices attend to requests of their own"
+                                   : "heads and widths are split");
+    return;
+  }
+  plan = asked_plan(flags, plan);
+  inputs.given("plan", plan_name(plan));
+  if (plan.devices() != gpus)
+    throw CLI::ValidationError("--plan", fmt::format("{} is of {} GPUs, not of {}", plan_name(plan),
+                                                     plan.devices(), gpus));
+  const std::string why = why_not_plan(question.model, plan);
+  check(why.empty(), "plan ", plan_name(plan), " is impossible: ", why);
+}
+
+/// What only some plans and models have.
+void read_balance(const CodesignFlags& flags, CodesignQuestion& question, Inputs& inputs) {
+  Deployment& plan = question.deployment;
+  if (flags.balance > 0.0) plan.balance = flags.balance;
+  if (plan.adp > 1 || flags.balance > 0.0)
+    inputs.choose("balance", flags.balance > 0.0 ? fmt::format("{:g}", flags.balance) : "", "1",
+                  "requests of the mean attention group beside the fullest's: even");
+  const bool is_usual = flags.framework.empty() || flags.framework == "trtllm";
+  const std::string shared =
+      flags.shared_experts.empty() ? (is_usual ? "beside" : "after") : flags.shared_experts;
+  if (shared != "beside" && shared != "after")
+    throw CLI::ValidationError("--shared-experts", "beside or after");
+  plan.shared_beside_routed = shared == "beside";
+  for (const EqualLayers& group : question.model.groups) {
+    const auto* moe = std::get_if<MixtureOfExperts>(&group.layer.feed_forward);
+    if (moe == nullptr || moe->shared_experts == 0) continue;
+    inputs.choose("shared experts", flags.shared_experts, shared,
+                  is_usual ? "the routed ones in decode, the longer counts: so does TensorRT-LLM"
+                           : "the routed ones, in turn");
+    return;
+  }
+}
+
 void read_devices(const CodesignFlags& flags, const Hardware& hardware, CodesignQuestion& question,
                   Inputs& inputs) {
   std::int64_t gpus = flags.gpus;
+  question.asks_plans = gpus > 0;
   if (gpus > 0) {
     inputs.given("gpus", fmt::format("{}", gpus));
+  } else if (!flags.plan.empty()) {
+    gpus = asked_plan(flags, question.deployment).devices();
+    inputs.by_default("gpus", fmt::format("{}", gpus), "the plan's");
   } else {
     const DeviceCount fewest = fewest_devices(question.model, question.deployment, hardware,
                                               std::ranges::max(question.contexts), question.memory);
     gpus = fewest.devices;
     inputs.by_default("gpus", fmt::format("{}", gpus), fewest.why);
   }
-  Deployment& plan = question.deployment;
-  plan = usual_plan(question.model, plan, gpus);
-  inputs.by_default(
-      "plan", fmt::format("tp {} adp {} ep {}", plan.tp, plan.adp, plan.ep),
-      plan.adp > 1 ? "each device attends to requests of its own" : "heads and widths are split");
+  read_plan(flags, gpus, question, inputs);
+  read_balance(flags, question, inputs);
   if (gpus == 1) return;
   const std::string known = hardware.link_bytes_per_s
                                 ? fmt::format("{:g}", hardware.link_bytes_per_s->value / 1e9)
@@ -174,6 +228,8 @@ void read_requests(const CodesignFlags& flags, CodesignQuestion& question, Input
   question.batch = flags.batch > 0 ? flags.batch : usual;
   inputs.choose("batch", flags.batch > 0 ? fmt::format("{}", flags.batch) : "",
                 fmt::format("{}", usual), "requests of a decode step, one an attention group");
+  question.plan_batch = flags.batch > 0 ? flags.batch : 1;
+  if (flags.workload.tpot_ms > 0.0) question.longest_tpot_s = flags.workload.tpot_ms / 1e3;
   if (flags.prefix.empty()) return;
   question.prefix = size_option("--prefix", flags.prefix);
   inputs.given("prefix", flags.prefix);
@@ -222,6 +278,7 @@ CodesignQuestion read_question(const CodesignFlags& flags, const DescribedModel&
   // A range lets NaN through.
   if (std::isnan(flags.link)) throw CLI::ValidationError("--link", "a number");
   if (std::isnan(flags.reserve)) throw CLI::ValidationError("--reserve", "a number");
+  if (std::isnan(flags.balance)) throw CLI::ValidationError("--balance", "a number");
   Inputs inputs;
   CodesignQuestion question{.path = model.path,
                             .name = model.name,
@@ -235,6 +292,7 @@ CodesignQuestion read_question(const CodesignFlags& flags, const DescribedModel&
   read_devices(flags, hardware, question, inputs);
   read_requests(flags, question, inputs);
   read_sweeps(flags, question, inputs);
+  question.workload = asked_workload(flags.workload);
   question.inputs = inputs.take();
   return question;
 }

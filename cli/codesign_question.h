@@ -6,6 +6,7 @@
 
 #include "advisor/device/hardware.h"
 #include "advisor/report/codesign.h"
+#include "cli/codesign_workload.h"
 #include "cli/described_model.h"
 
 namespace headwise::cli {
@@ -18,6 +19,9 @@ struct CodesignFlags {
   std::string weights, projections;
   std::string kv_type, q_type;
   std::int64_t gpus = 0;
+  std::string plan;
+  double balance = 0.0;
+  std::string shared_experts;
   double link = 0.0;  ///< GB/s, one direction
   std::string framework;
   std::int64_t batch = 0;
@@ -29,6 +33,7 @@ struct CodesignFlags {
   std::vector<std::string> sweeps;
   std::string sweep_context;
   std::string html;
+  WorkloadFlags workload;
   bool json = false;
 };
 

@@ -7,7 +7,7 @@ install(DIRECTORY include/headwise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET headwise_program)
   install(TARGETS headwise_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   # Where the program looks for it, from where it lies itself.
-  install(DIRECTORY data/hardware data/calibration data/efficiency DESTINATION share/headwise)
+  install(DIRECTORY data/hardware data/calibration data/efficiency data/workloads DESTINATION share/headwise)
 endif()
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/headwise)

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 
 #include "advisor/advice/judge.h"
 #include "core/check.h"
@@ -10,18 +9,6 @@ namespace {
 constexpr const char* kNoTraining =
     "no training; that requests can be spread evenly over the groups, and what the exchange with "
     "the feed-forward takes on the real links";
-
-/// The fewest KV heads that a layer stores, of MLA one; 0: no layer stores keys.
-std::int64_t fewest_kv_heads(const ModelDescription& model) {
-  std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
-  for (const EqualLayers& group : model.groups) {
-    const Attention& attention = group.layer.attention;
-    if (const auto* softmax = std::get_if<SoftmaxAttention>(&attention))
-      fewest = std::min(fewest, softmax->kv_heads);
-    if (std::holds_alternative<LatentAttention>(attention)) fewest = 1;
-  }
-  return fewest == std::numeric_limits<std::int64_t>::max() ? 0 : fewest;
-}
 
 std::string width_text(const Deployment& plan) {
   std::string text;
@@ -60,8 +47,8 @@ Guideline judge_parallel_width(const Judge& judge) {
   Guideline guideline{.name = "parallel width",
                       .reason = concat("one device: heads could split over up to ", kv_heads),
                       .check = "nothing"};
-  if (kv_heads == 0) guideline.reason = "no layer keeps keys";
-  if (kv_heads == 0 || devices == 1) return guideline;
+  if (!keeps_context(model)) guideline.reason = "no layer keeps keys";
+  if (!keeps_context(model) || devices == 1) return guideline;
   constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
   const std::int64_t context = judge.context(), page = load.memory.page;
   const double copies = kv_bytes_per_device(model, plan, context, page) *

@@ -30,6 +30,7 @@ constexpr std::array kFields{
     Field{"experts_balance", &Efficiencies::experts_balance, 1.0},
     Field{"window_keys", &Efficiencies::window_keys, kMostKeys},
     Field{"link", &Efficiencies::link, 1.0},
+    Field{"exchange_us", &Efficiencies::exchange_us, kMostMicroseconds},
     Field{"kernel_us", &Efficiencies::kernel_us, kMostMicroseconds},
 };
 

@@ -22,7 +22,8 @@ struct Efficiencies {
   Efficiency experts_balance;  ///< of balanced experts' rate, where routing is skewed
   Efficiency window_keys;      ///< that a row of a windowed prefill costs beside its own
   Efficiency link;
-  Efficiency kernel_us;  ///< microseconds that a kernel takes besides its work
+  Efficiency exchange_us;  ///< microseconds that devices take to tell each other anything
+  Efficiency kernel_us;    ///< that a kernel takes besides its work
 };
 
 /// Throws Error, one line with the file and the field.

@@ -29,6 +29,18 @@ RooflinePoint roofline_point(const CodesignQuestion& question, std::int64_t cont
 
 }  // namespace
 
+PlanQuestion plan_question(const CodesignQuestion& question) {
+  const std::int64_t context = std::ranges::max(question.contexts);
+  return {.model = question.model,
+          .types = question.deployment,
+          .memory = question.memory,
+          .devices = question.deployment.devices(),
+          .context = context,
+          .prefix = question.prefix < context ? question.prefix : 0,
+          .batch = question.plan_batch,
+          .longest_tpot_s = question.longest_tpot_s};
+}
+
 CodesignReport codesign(const CodesignQuestion& question, const DeviceTimes& times) {
   CodesignReport report;
   const Served served = question.served();
@@ -45,6 +57,12 @@ CodesignReport codesign(const CodesignQuestion& question, const DeviceTimes& tim
   for (const SweepRequest& request : question.sweeps)
     report.sweeps.push_back(sweep(
         served, request, question.sweep_context > 0 ? question.sweep_context : longest, times));
+  report.plans = question.asks_plans
+                     ? search_plans(plan_question(question), times)
+                     : compare_plans(plan_question(question), {{question.deployment, {}}}, times);
+  if (question.workload)
+    report.workload = answer_workload(*question.workload, question.model, question.deployment,
+                                      question.memory, times);
   return report;
 }
 

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "advisor/advice/guideline.h"
+#include "advisor/advice/plan_search.h"
 #include "advisor/advice/sweep.h"
+#include "advisor/advice/workload_answer.h"
 #include "advisor/time/context_times.h"
 
 namespace headwise {
@@ -26,7 +28,11 @@ struct CodesignQuestion {
   std::int64_t batch = 1;              ///< requests of a decode step
   std::int64_t prefix = 0;             ///< cached tokens of each context; 0: none
   std::vector<SweepRequest> sweeps;
-  std::int64_t sweep_context = 0;  ///< tokens; 0: the longest of `contexts`
+  std::int64_t sweep_context = 0;        ///< tokens; 0: the longest of `contexts`
+  bool asks_plans = false;               ///< for as many devices; else of the deployment alone
+  std::int64_t plan_batch = 1;           ///< requests of the step that plans are compared by
+  std::optional<double> longest_tpot_s;  ///< that plans' throughput may take
+  std::optional<Workload> workload;
   std::vector<CodesignInput> inputs;
 
   Served served() const {
@@ -50,10 +56,15 @@ struct CodesignReport {
   std::vector<RooflinePoint> roofline;
   std::vector<Guideline> guidelines;
   std::vector<Sweep> sweeps;
+  PlanTable plans;
+  std::optional<WorkloadAnswer> workload;
 };
 
 /// Throws Error where step_time does.
 CodesignReport codesign(const CodesignQuestion& question, const DeviceTimes& times);
+
+/// What the question asks of plans: at its longest context.
+PlanQuestion plan_question(const CodesignQuestion& question);
 
 /// For people; the parts at the longest context, the rest a line a context.
 std::string codesign_text(const CodesignQuestion& question, const CodesignReport& report,

@@ -5,6 +5,7 @@
 
 #include "advisor/report/advice_json.h"
 #include "advisor/report/cells.h"
+#include "advisor/report/plan_json.h"
 #include "core/check.h"
 
 namespace headwise {
@@ -173,6 +174,13 @@ Json provenance_json(const CodesignReport& report) {
 
 }  // namespace
 
+Estimate label_of(const Estimate& prefill, const Estimate& decode) {
+  if (!prefill || !decode) return prefill ? decode : prefill;
+  Estimate both = prefill.scaled(1.0 / prefill.seconds) + decode.scaled(1.0 / decode.seconds);
+  both.error = std::max(prefill.error, decode.error);
+  return both;
+}
+
 Json to_json(const Estimate& estimate) {
   if (!estimate)
     return {
@@ -203,6 +211,8 @@ Json codesign_json(const CodesignQuestion& question, const CodesignReport& repor
   for (const Guideline& each : report.guidelines) json["guidelines"].push_back(to_json(each));
   json["sweeps"] = Json::array();
   for (const Sweep& each : report.sweeps) json["sweeps"].push_back(to_json(each));
+  json["plans"] = plans_json(question, report, times.hardware());
+  json["workload"] = workload_json(question, report);
   json["provenance"] = provenance_json(report);
   return json;
 }

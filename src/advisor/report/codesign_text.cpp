@@ -1,6 +1,7 @@
 #include "advisor/report/advice_text.h"
 #include "advisor/report/cells.h"
 #include "advisor/report/codesign.h"
+#include "advisor/report/plan_text.h"
 #include "core/check.h"
 
 namespace headwise {
@@ -82,6 +83,8 @@ std::string codesign_text(const CodesignQuestion& question, const CodesignReport
           concat("no batch at ", short_size(row.context), ": ", row.largest_batch.why_not, "\n");
   text += guidelines_text(report.guidelines);
   for (const Sweep& each : report.sweeps) text += sweep_text(each);
+  text += plans_text(question, report.plans);
+  if (report.workload) text += workload_text(*question.workload, *report.workload);
   return text;
 }
 

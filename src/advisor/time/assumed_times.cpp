@@ -213,12 +213,15 @@ Estimate AssumedTimes::time(const Exchange& exchange) const {
   if (exchange.kind == Exchange::Kind::all_reduce) moved *= 2.0 * others;
   if (exchange.kind == Exchange::Kind::all_gather || exchange.kind == Exchange::Kind::all_to_all)
     moved *= others;
-  const double seconds =
-      moved / (*link_ * efficiencies_.link.value) + efficiencies_.kernel_us.value * 1e-6;
-  return assumed(concat(name_of(exchange.kind), " over ", exchange.devices, " devices"), seconds,
-                 efficiencies_.link.error,
-                 concat("a ring over links of ", *link_ / 1e9, " GB/s at ",
-                        efficiencies_.link.value, ", and ", efficiencies_.kernel_us.value, " us"));
+  const double on_links = moved / (*link_ * efficiencies_.link.value);
+  const double own = efficiencies_.exchange_us.value * 1e-6;
+  const double seconds = on_links + own;
+  const double error =
+      (on_links * efficiencies_.link.error + own * efficiencies_.exchange_us.error) / seconds;
+  return assumed(
+      concat(name_of(exchange.kind), " over ", exchange.devices, " devices"), seconds, error,
+      concat("a ring over links of ", *link_ / 1e9, " GB/s at ", efficiencies_.link.value, ", and ",
+             efficiencies_.exchange_us.value, " us"));
 }
 
 std::string describe(const Product& product) {

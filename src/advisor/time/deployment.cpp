@@ -1,6 +1,7 @@
 #include "advisor/time/deployment.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "advisor/model/model_work.h"
 #include "core/check.h"
@@ -25,6 +26,24 @@ std::string why_heads_cannot(const Attention& attention, std::int64_t tp) {
   if (const auto* linear = std::get_if<LinearAttention>(&attention))
     if (!divides(tp, linear->k_heads))
       return concat("tp ", tp, " does not divide ", linear->k_heads, " heads of linear attention");
+  return {};
+}
+
+std::string why_feed_forward_cannot(const FeedForward& feed_forward, const Deployment& deployment) {
+  if (const auto* dense = std::get_if<DenseFeedForward>(&feed_forward)) {
+    if (!divides(deployment.tp_ff, dense->width))
+      return concat("tp_ff ", deployment.tp_ff, " does not divide a width of ", dense->width);
+    return {};
+  }
+  const auto& moe = std::get<MixtureOfExperts>(feed_forward);
+  if (!divides(deployment.ep, moe.experts))
+    return concat("ep ", deployment.ep, " does not divide ", moe.experts, " experts");
+  if (!divides(deployment.experts_tp(), moe.expert_width))
+    return concat(deployment.experts_tp(), " devices an expert do not divide its width of ",
+                  moe.expert_width);
+  if (moe.shared_experts > 0 && !divides(deployment.tp_ff, moe.shared_experts * moe.shared_width))
+    return concat("tp_ff ", deployment.tp_ff, " does not divide shared experts of ",
+                  moe.shared_experts * moe.shared_width);
   return {};
 }
 
@@ -80,11 +99,34 @@ std::string why_impossible(const ModelDescription& model, const Deployment& depl
   for (const EqualLayers& group : model.groups) {
     if (std::string why = why_heads_cannot(group.layer.attention, deployment.tp); !why.empty())
       return why;
-    const auto* moe = std::get_if<MixtureOfExperts>(&group.layer.feed_forward);
-    if (moe != nullptr && !divides(deployment.ep, moe->experts))
-      return concat("ep ", deployment.ep, " does not divide ", moe->experts, " experts");
+    if (std::string why = why_feed_forward_cannot(group.layer.feed_forward, deployment);
+        !why.empty())
+      return why;
   }
   return {};
+}
+
+std::int64_t fewest_kv_heads(const ModelDescription& model) {
+  std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+  for (const EqualLayers& group : model.groups) {
+    const Attention& attention = group.layer.attention;
+    if (const auto* softmax = std::get_if<SoftmaxAttention>(&attention))
+      fewest = std::min(fewest, softmax->kv_heads);
+    if (std::holds_alternative<LatentAttention>(attention)) fewest = 1;
+  }
+  return fewest;
+}
+
+std::int64_t routed_experts(const ModelDescription& model) {
+  for (const EqualLayers& group : model.groups)
+    if (const auto* moe = std::get_if<MixtureOfExperts>(&group.layer.feed_forward))
+      return moe->experts;
+  return 0;
+}
+
+double stage_share(const ModelDescription& model, const Deployment& deployment) {
+  const std::int64_t layers = (model.layers() + deployment.pp - 1) / deployment.pp;
+  return static_cast<double>(layers) / static_cast<double>(model.layers());
 }
 
 Attention sharded(const Attention& attention, std::int64_t tp) {
@@ -102,10 +144,9 @@ double weight_bytes(const ModelDescription& model, const Deployment& deployment)
   }
   const double table = static_cast<double>(model.vocab) * static_cast<double>(model.hidden) *
                        kBf16Bytes / static_cast<double>(deployment.tp);
-  const double stages = static_cast<double>(deployment.pp);
   // Embedding and output matrix lie on different stages, if there are several.
   const double tables = model.tied_embeddings || deployment.pp > 1 ? table : 2.0 * table;
-  return bytes / stages + tables;
+  return bytes * stage_share(model, deployment) + tables;
 }
 
 }  // namespace headwise

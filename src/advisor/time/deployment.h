@@ -18,6 +18,7 @@ struct Deployment {
   DType q_type = DType::bf16;
   std::int64_t chunk = 8192;  ///< tokens that linear layers take at once, of one attention group
   std::string routing = "balanced";
+  bool shared_beside_routed = false;  ///< in decode shared experts run while routed ones do
 
   std::int64_t tp = 1;     ///< attention's heads; more than KV heads duplicate those
   std::int64_t adp = 1;    ///< groups that attend to requests of their own
@@ -25,6 +26,7 @@ struct Deployment {
   std::int64_t tp_ff = 1;  ///< width of dense layers and shared experts
   std::int64_t ep = 1;     ///< experts; what a stage has beyond shares their width
   std::int64_t pp = 1;     ///< stages
+  double balance = 1.0;    ///< of requests over adp: the mean group's beside the fullest one's
 
   std::int64_t stage_devices() const { return tp * adp * kvp; }
   std::int64_t devices() const { return stage_devices() * pp; }
@@ -33,6 +35,16 @@ struct Deployment {
 
 /// One sentence, or empty: widths that do not divide what they split.
 std::string why_impossible(const ModelDescription& model, const Deployment& deployment);
+
+/// The fewest KV heads that a layer stores, of which MLA has one; the highest number if all layers
+/// are linear, whose states split like heads.
+std::int64_t fewest_kv_heads(const ModelDescription& model);
+
+/// Of the layers that have any; 0: none has.
+std::int64_t routed_experts(const ModelDescription& model);
+
+/// The fullest stage's part of the layers.
+double stage_share(const ModelDescription& model, const Deployment& deployment);
 
 /// What one of `tp` devices has of it: at least one KV head.
 Attention sharded(const Attention& attention, std::int64_t tp);

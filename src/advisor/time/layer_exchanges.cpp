@@ -74,8 +74,9 @@ void add_experts(const MixtureOfExperts& moe, std::int64_t hidden, const Deploym
     return;
   }
   const std::int64_t own = std::max<std::int64_t>(1, rows.all / deployment.stage_devices());
-  const double back = activations(own, hidden) *
-                      static_cast<double>(std::min(moe.top_k, deployment.stage_devices()));
+  const double back =
+      activations(own, hidden) *
+      static_cast<double>(std::min(moe.top_k, deployment.ep) * deployment.experts_tp());
   const double there = deployment.feed_forward == WeightFormat::bf16 ? back : back / 2.0;
   for (const double bytes : {there, back})
     exchanges.push_back(

@@ -44,16 +44,20 @@ class LayerTimes {
   StepTime feed_forward(const MixtureOfExperts& moe) const {
     StepTime time;
     Estimate& estimate = time.at(StepPart::feed_forward);
-    if (moe.shared_experts > 0) estimate += gated(moe.shared_experts * moe.shared_width);
-    estimate += per_step(times_.time(Experts{.tokens = rows_.all,
-                                             .hidden = hidden_,
-                                             .width = moe.expert_width,
-                                             .experts = moe.experts,
-                                             .top_k = moe.top_k,
-                                             .tp = deployment_.experts_tp(),
-                                             .ep = deployment_.ep,
-                                             .weights = deployment_.feed_forward,
-                                             .routing = deployment_.routing}));
+    estimate = per_step(times_.time(Experts{.tokens = rows_.all,
+                                            .hidden = hidden_,
+                                            .width = moe.expert_width,
+                                            .experts = moe.experts,
+                                            .top_k = moe.top_k,
+                                            .tp = deployment_.experts_tp(),
+                                            .ep = deployment_.ep,
+                                            .weights = deployment_.feed_forward,
+                                            .routing = deployment_.routing}));
+    if (moe.shared_experts > 0) {
+      const Estimate shared = gated(moe.shared_experts * moe.shared_width);
+      const bool beside = deployment_.shared_beside_routed && step_.is_decode();
+      estimate = beside ? larger(estimate, shared) : shared + estimate;
+    }
     const std::int64_t columns = moe.experts + (moe.shared_gate ? 1 : 0);
     time.at(StepPart::router) =
         per_step(times_.time(Product{.m = rows_.feed_forward, .n = columns, .k = hidden_}));

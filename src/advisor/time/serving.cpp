@@ -95,7 +95,7 @@ double kv_bytes_per_device(const ModelDescription& model, const Deployment& depl
     bytes +=
         static_cast<double>(count) * (is_linear ? own : own / static_cast<double>(deployment.kvp));
   }
-  return bytes / static_cast<double>(deployment.pp);
+  return bytes * stage_share(model, deployment);
 }
 
 BatchLimit largest_batch(const ModelDescription& model, const Deployment& deployment,
@@ -114,7 +114,10 @@ BatchLimit largest_batch(const ModelDescription& model, const Deployment& deploy
   if (requests < 1)
     return {.why_not = concat("a request of ", std::round(request / kGiB * 10.0) / 10.0,
                               " GiB does not fit beside the weights")};
-  return {.requests = requests * deployment.adp, .why_not = {}};
+  const auto groups = static_cast<double>(deployment.adp) * deployment.balance;
+  return {.requests = std::max<std::int64_t>(
+              1, static_cast<std::int64_t>(static_cast<double>(requests) * groups)),
+          .why_not = {}};
 }
 
 StepTime first_token(const ModelDescription& model, const Deployment& deployment,
@@ -124,9 +127,19 @@ StepTime first_token(const ModelDescription& model, const Deployment& deployment
 
 StepTime next_token(const ModelDescription& model, const Deployment& deployment, std::int64_t batch,
                     std::int64_t context, const DeviceTimes& times) {
-  const Step step{.batch = divided(batch, deployment.pp),
+  const std::int64_t together = divided(batch, deployment.pp);
+  const double mean = static_cast<double>(together) / static_cast<double>(deployment.adp);
+  const std::int64_t fullest =
+      std::min(together, static_cast<std::int64_t>(std::ceil(mean / deployment.balance)));
+  const Step step{.batch = std::max(together, (fullest - 1) * deployment.adp + 1),
                   .tokens = {.prefix = context - 1, .count = 1}};
-  return step_time(model, deployment, step, times);
+  StepTime time = step_time(model, deployment, step, times);
+  // As many parts as there are stages keep all of them busy, and go at the fullest one's pace.
+  const double pace =
+      static_cast<double>(std::min(batch, deployment.pp)) * stage_share(model, deployment);
+  if (pace > 1.0)
+    for (Estimate& part : time.parts) part = part.scaled(pace);
+  return time;
 }
 
 Crossover prefill_crossover(const ModelDescription& model, const Deployment& deployment,

@@ -38,7 +38,9 @@ StepTime first_token(const ModelDescription& model, const Deployment& deployment
                      const NewTokens& prompt, const DeviceTimes& times);
 
 /// A decode step in which each of `batch` requests sees `context` tokens, its own included. With pp
-/// stages the batch is cut into as many parts, which follow one another.
+/// stages the batch is cut into as many parts, which follow one another at the fullest stage's
+/// pace. Of uneven groups the fullest counts, and experts see as many tokens as if all were as
+/// full.
 StepTime next_token(const ModelDescription& model, const Deployment& deployment, std::int64_t batch,
                     std::int64_t context, const DeviceTimes& times);
 

@@ -1,8 +1,5 @@
 #include "advisor/time/usual_plan.h"
 
-#include <algorithm>
-#include <limits>
-
 #include "core/check.h"
 
 namespace headwise {
@@ -10,31 +7,11 @@ namespace {
 
 constexpr std::int64_t kMostDevices = 64;
 
-/// The fewest that a layer stores; linear attention's states split like heads.
-std::int64_t kv_heads(const ModelDescription& model) {
-  std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
-  for (const EqualLayers& group : model.groups) {
-    const Attention& attention = group.layer.attention;
-    if (const auto* softmax = std::get_if<SoftmaxAttention>(&attention))
-      fewest = std::min(fewest, softmax->kv_heads);
-    if (std::holds_alternative<LatentAttention>(attention)) fewest = 1;
-  }
-  return fewest;
-}
-
-/// 0: it has none.
-std::int64_t expert_count(const ModelDescription& model) {
-  for (const EqualLayers& group : model.groups)
-    if (const auto* moe = std::get_if<MixtureOfExperts>(&group.layer.feed_forward))
-      return moe->experts;
-  return 0;
-}
-
 }  // namespace
 
 Deployment usual_plan(const ModelDescription& model, Deployment types, std::int64_t devices) {
-  const std::int64_t experts = expert_count(model);
-  const bool groups = experts > 0 && kv_heads(model) < devices;
+  const std::int64_t experts = routed_experts(model);
+  const bool groups = experts > 0 && fewest_kv_heads(model) < devices;
   types.tp = groups ? 1 : devices;
   types.adp = groups ? devices : 1;
   types.tp_ff = groups ? 1 : devices;

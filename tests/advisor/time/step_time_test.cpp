@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "advisor/time/serving.h"
 #include "headwise/error.h"
 #include "tests/advisor/model/described_model.h"
 
@@ -95,6 +96,56 @@ TEST_F(StepTimes, StagesCostNothingButExchanges) {
   EXPECT_GT(seconds(four, StepPart::communication), seconds(one, StepPart::communication));
 }
 
+// 61 layers over 8 stages: eight requests keep all busy and go at the pace of the fullest, which
+// has 8 of 61; one request passes 61 layers.
+TEST_F(StepTimes, FullPipelinesGoAtTheFullestStagesPace) {
+  const auto core = [&](std::int64_t batch, std::int64_t pp) {
+    return next_token(r1_, {.pp = pp}, batch, k16K, times_).at(StepPart::attention).seconds;
+  };
+  EXPECT_EQ(core(1, 8), core(1, 1));
+  EXPECT_NEAR(core(8, 8), core(1, 1) * 64.0 / 61.0, 1e-12);
+}
+
+// 16 tokens, one shared and 8 of 256 routed experts of 2048 in bf16, 58 layers with them and three
+// dense ones of 18432.
+TEST_F(StepTimes, SharedExpertsRunBesideRoutedOnesWhereTheyDo) {
+  Deployment after{.tp = 8, .tp_ff = 8, .ep = 8}, beside = after;
+  beside.shared_beside_routed = true;
+  const auto product = [&](std::int64_t n, std::int64_t k) {
+    return times_.time(Product{.m = 16, .n = n, .k = k}).seconds;
+  };
+  const double dense = product(2 * 2304, 7168) + product(7168, 2304);
+  const double shared = product(2 * 256, 7168) + product(7168, 256);
+  const double routed =
+      times_
+          .time(Experts{
+              .tokens = 16, .hidden = 7168, .width = 2048, .experts = 256, .top_k = 8, .ep = 8})
+          .seconds;
+  EXPECT_NEAR(seconds(decode(r1_, after, 16, k16K), StepPart::feed_forward),
+              3 * dense + 58 * (shared + routed), 1e-12);
+  EXPECT_NEAR(seconds(decode(r1_, beside, 16, k16K), StepPart::feed_forward),
+              3 * dense + 58 * std::max(shared, routed), 1e-12);
+  EXPECT_EQ(seconds(prefill(r1_, beside, 1, 4096), StepPart::feed_forward),
+            seconds(prefill(r1_, after, 1, 4096), StepPart::feed_forward));
+}
+
+// 64 requests over 16 groups, 4 tokens of 7168 in bf16 each. Experts whole: a token goes to 8 of
+// the 16 devices. Split over all: to all 16. Whole over 4, each split over 4: also to 16.
+TEST_F(StepTimes, TokensGoToAllThatShareTheirExperts) {
+  const auto communication = [&](std::int64_t ep) {
+    return seconds(decode(r1_, {.adp = 16, .ep = ep}, 64, k16K), StepPart::communication);
+  };
+  const auto expected = [&](std::int64_t reached) {
+    const Exchange each{.kind = Exchange::Kind::all_to_all,
+                        .bytes = 4.0 * 7168 * 2 * static_cast<double>(reached),
+                        .devices = 16};
+    return 58 * 2 * times_.time(each).seconds;
+  };
+  EXPECT_NEAR(communication(16), expected(8), 1e-12);
+  EXPECT_NEAR(communication(1), expected(16), 1e-12);
+  EXPECT_NEAR(communication(4), expected(16), 1e-12);
+}
+
 // A prompt of two and a half chunks takes linear layers two and a half times as long as one chunk.
 TEST_F(StepTimes, LinearLayersGoByChunks) {
   const StepTime one = prefill(llama70_, {}, 1, 8192), more = prefill(llama70_, {}, 1, 20480);
@@ -131,6 +182,8 @@ TEST_F(StepTimes, ImpossibleDeploymentsSayWhy) {
   EXPECT_EQ(why(llama70_, {.tp = 4, .tp_ff = 3}), "tp_ff 3 does not divide a stage of 4 devices");
   EXPECT_EQ(why(r1_, {.adp = 12, .ep = 12}), "ep 12 does not divide 256 experts");
   EXPECT_EQ(why(llama70_, {.pp = 81}), "pp 81 is more than 80 layers");
+  EXPECT_EQ(why(llama70_, {.adp = 3, .tp_ff = 3}), "tp_ff 3 does not divide a width of 28672");
+  EXPECT_EQ(why(r1_, {.adp = 3}), "3 devices an expert do not divide its width of 2048");
   EXPECT_EQ(why(llama70_, {.kvp = 0}), "a width of 0");
   EXPECT_THROW(decode(llama70_, {.tp = 3}, 1, 4096), Error);
   EXPECT_THROW(decode(llama70_, {}, 0, 4096), Error);
