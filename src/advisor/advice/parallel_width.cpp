@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "advisor/advice/judge.h"
 #include "core/check.h"
@@ -47,8 +48,9 @@ Guideline judge_parallel_width(const Judge& judge) {
   Guideline guideline{.name = "parallel width",
                       .reason = concat("one device: heads could split over up to ", kv_heads),
                       .check = "nothing"};
-  if (!keeps_context(model)) guideline.reason = "no layer keeps keys";
-  if (!keeps_context(model) || devices == 1) return guideline;
+  const bool keeps_keys = kv_heads < std::numeric_limits<std::int64_t>::max();
+  if (!keeps_keys) guideline.reason = "no layer keeps keys";
+  if (!keeps_keys || devices == 1) return guideline;
   constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
   const std::int64_t context = judge.context(), page = load.memory.page;
   const double copies = kv_bytes_per_device(model, plan, context, page) *
