@@ -15,15 +15,19 @@ constexpr const char* kHybrid =
     "training again; that evidence far behind the window is still found (retrieval at the longest "
     "context)";
 
-/// Layers that attend to all tokens.
+/// A token of these layers attends to all before it.
+struct IsFull {
+  bool operator()(const SoftmaxAttention& softmax) const {
+    return softmax.span.kind == SpanKind::full;
+  }
+  bool operator()(const LatentAttention& latent) const { return !latent.indexer; }
+  bool operator()(const LinearAttention&) const { return false; }
+};
+
 std::int64_t full_layers(const ModelDescription& model) {
   std::int64_t full = 0;
   for (const EqualLayers& group : model.groups) {
-    const Attention& attention = group.layer.attention;
-    const auto* softmax = std::get_if<SoftmaxAttention>(&attention);
-    const bool is_full = softmax != nullptr ? softmax->span.kind == SpanKind::full
-                                            : std::holds_alternative<LatentAttention>(attention);
-    if (is_full) full += group.count;
+    if (std::visit(IsFull{}, group.layer.attention)) full += group.count;
   }
   return full;
 }

@@ -33,9 +33,10 @@ Guideline of_softmax(const Judge& judge, const SoftmaxAttention& softmax) {
                        "; prefill hardly cares, since it reads keys once for many queries"),
       .check = "nothing to change; that kernels read a KV head once for its whole group"};
   std::vector<Candidate> candidates;
-  if (const std::int64_t doubled = 2 * group; doubled <= kLargestGroup)
-    if (auto found = judge.candidate(concat("group size ", group, " -> ", doubled),
-                                     count_variation(Parameter::group_size, doubled), kTrainAgain))
+  for (std::int64_t larger = 2 * group; larger <= kLargestGroup && candidates.empty();
+       larger += group)
+    if (auto found = judge.candidate(concat("group size ", group, " -> ", larger),
+                                     count_variation(Parameter::group_size, larger), kTrainAgain))
       candidates.push_back(std::move(*found));
   conclude(guideline, candidates, "decode");
   return guideline;

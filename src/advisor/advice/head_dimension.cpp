@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include "advisor/advice/judge.h"
 #include "advisor/model/model_work.h"
 #include "core/check.h"
@@ -70,6 +73,10 @@ Guideline of_softmax(const Judge& judge, const SoftmaxAttention& softmax) {
                                    count_variation(Parameter::head_dim, other), kTrainAgain))
     candidates.push_back(std::move(*found));
   conclude(guideline, candidates, "prefill");
+  if (candidates.empty() && std::ranges::find(kRecommended, dim) == std::end(kRecommended)) {
+    guideline.verdict = GuidelineVerdict::does_not_apply;
+    guideline.reason += concat("; no model of the same width has heads of ", other);
+  }
   const double padding = padding_of(dim);
   if (padding < kGainThatCounts || guideline.verdict != GuidelineVerdict::follows) return guideline;
   guideline.verdict = GuidelineVerdict::partly;

@@ -12,7 +12,8 @@ namespace headwise {
 enum class Parameter : std::uint8_t {
   kv_heads,    ///< query heads stay
   group_size,  ///< query heads a KV head; query heads stay
-  head_dim,    ///< heads are as many fewer as they are wider: the width of queries, K and V stays
+  head_dim,    ///< as many fewer heads as they are wider: the width of queries, K and V stays,
+               ///< but that one KV head stays one
   window,      ///< tokens of windowed and chunked layers; of full ones where there are no others
   full_every,  ///< each n-th layer sees all tokens, the others are linear or windowed (what_if.h)
   kv_type,     ///< the cache's format

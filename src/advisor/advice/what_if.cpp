@@ -49,9 +49,12 @@ std::string set_group_size(Layers& layers, std::int64_t group) {
 std::string set_head_dim(Layers& layers, std::int64_t dim) {
   return change_each<SoftmaxAttention>(layers, kNoKvHeads, [&](SoftmaxAttention& softmax) {
     const std::int64_t from = softmax.head_dim_qk;
-    if (softmax.kv_heads * from % dim != 0 || softmax.head_dim_v * dim % from != 0)
+    const bool is_one = softmax.kv_heads == 1 && dim > from;  // which then grows
+    if ((softmax.kv_heads * from % dim != 0 && !is_one) || softmax.head_dim_v * dim % from != 0)
       return concat("kv_heads ", softmax.kv_heads, " of ", from, " make no whole heads of ", dim);
-    softmax.kv_heads = softmax.kv_heads * from / dim;
+    if (softmax.q_heads * from % dim != 0)
+      return concat("q_heads ", softmax.q_heads, " of ", from, " make no whole heads of ", dim);
+    softmax.kv_heads = is_one ? 1 : softmax.kv_heads * from / dim;
     softmax.q_heads = softmax.q_heads * from / dim;
     softmax.head_dim_v = softmax.head_dim_v * dim / from;
     softmax.head_dim_qk = dim;

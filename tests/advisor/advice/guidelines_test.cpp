@@ -71,6 +71,10 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"gpt-oss-120b", 2, kPartly, kPartly, kPartly, kFollows},
         // One stored row for 128 heads, requests of their own on each GPU.
         Row{"deepseek-r1", 16, kFollows, kFollows, kFollows, kFollows},
+        // Five of six layers have windows; what is left is halved by an 8-bit cache.
+        Row{"gemma-3-27b", 1, kFollows, kFollows, kPartly, kNot},
+        // Three of four layers are linear; a KV head a GPU, which a larger group would only double.
+        Row{"qwen3-next-80b-a3b", 2, kFollows, kFollows, kPartly, kFollows},
         Row{"mistral-7b-v0.1", 1, kFollows, kFollows, kFollows, kNot}),
     [](const auto& row) {
       std::string name = row.param.name;

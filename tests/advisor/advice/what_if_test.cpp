@@ -50,6 +50,15 @@ TEST(WhatIf, HeadDimensionKeepsTheWidth) {
             core_attention_flops(model, {.count = 9999}, LatentForm::expanded));
 }
 
+// Half of one KV head is none: it grows, queries do not.
+TEST(WhatIf, OneKvHeadStaysOne) {
+  nlohmann::json config = config_json("gpt-oss-20b");
+  config["num_key_value_heads"] = 1;
+  const Variant wide = change(description_of(config), Parameter::head_dim, 128);
+  EXPECT_EQ(wide.why_not, "");
+  EXPECT_EQ(softmax(wide.model, 1), (SoftmaxAttention{32, 1, 128, 128, {}}));
+}
+
 TEST(WhatIf, WindowsChangeWhereThereAreAny) {
   const Variant gemma = change(described("gemma-3-27b"), Parameter::window, 512);
   EXPECT_EQ(softmax(gemma.model, 0).span.tokens, 512);
