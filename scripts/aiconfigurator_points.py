@@ -39,9 +39,9 @@ class Plan:
         return self.tp * self.adp
 
     @property
-    def words(self):
-        """As headwise says it."""
-        return f"tp {self.tp} adp {self.adp} ep {self.ep}"
+    def flag(self):
+        """For headwise, which splits the experts' widths over what EP leaves."""
+        return f"tp{self.tp}adp{self.adp}ep{self.ep}"
 
     @property
     def name(self):
@@ -152,5 +152,5 @@ def codesign_command(program, config, deployment, contexts, batch):
     return [
         program, "codesign", config, "--hardware", "h200", "--contexts", ",".join(map(str, asked)),
         "--weights", deployment.weights, "--kv-type", OWN_KV_TYPES[deployment.kv_type], "--routing", ROUTING,
-        "--batch", str(batch * plan.adp), "--gpus", str(plan.gpus), "--json",
+        "--batch", str(batch * plan.adp), "--plan", plan.flag, "--json",
     ]  # fmt: skip

@@ -65,11 +65,6 @@ def plan_row(row):
     return {name: row[name] if isinstance(row[name], str) else float(row[name]) for name in names if name in row}
 
 
-def headwise_plan(document):
-    """As `headwise codesign --json` says it: "tp 1 adp 8 ep 8"."""
-    return next(item["value"] for item in document["inputs"] if item["name"] == "plan")
-
-
 def headwise_row(document, context, with_answer, groups):
     """What the tables need of a context; largest_batch is of contexts with their answers, and of one of `groups`."""
     names = ("prefill_ms", "decode_ms", "kv_bytes", "source_prefill", "error_prefill", "source_decode", "error_decode")
@@ -211,6 +206,13 @@ def plan_table(plans):
                      f"{row['num_total_gpus']:g}", batch.format(**row),
                      number(row["ttft"]), number(row["tpot"]), number(row["tokens/s/gpu"])]
                 )  # fmt: skip
+        for kind, ours in found.get("headwise", {}).items():
+            name = [found["model"], found["weights"], found["context"],
+                    f"{found['ttft_target_ms']:g} / {found['tpot_target_ms']:g} ms", kind]  # fmt: skip
+            cells.append(name + (
+                [ours["plan"], ours["gpus"], ours["batch"], number(ours["ttft_ms"]), number(ours["tpot_ms"]),
+                 number(ours["tokens_s_gpu"])] if ours else ["none"] + ["-"] * 5
+            ))  # fmt: skip
     return table(head, cells)
 
 

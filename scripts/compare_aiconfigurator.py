@@ -19,6 +19,7 @@ import warnings
 import aiconfigurator_answers as answers
 import aiconfigurator_points as points
 import aiconfigurator_side_by_side as side_by_side
+import headwise_choices
 import own_environment
 
 PACKAGE = "aiconfigurator==0.12.0"
@@ -47,16 +48,12 @@ def model_folder(scratch, model, weights):
 
 
 def ask_headwise(program, folder, deployment, asked):
-    """{(context, batch): answer}, from one run for each batch. Empty if headwise chooses another plan."""
+    """{(context, batch): answer}, from one run for each batch."""
     found = {}
     for batch in sorted({point.batch for point in asked}):
         contexts = [point.context for point in asked if point.batch == batch]
         command = points.codesign_command(program, folder / "config.json", deployment, contexts, batch)
         document = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-        plan = side_by_side.headwise_plan(document)
-        if plan != deployment.plan.words:
-            say(f"headwise answers for {plan}: not compared")
-            return {}
         for context in contexts:
             found[context, batch] = side_by_side.headwise_row(
                 document, context, points.with_answer(context), deployment.plan.adp
@@ -70,6 +67,24 @@ def compare(deployment, folder, program):
     asked = [points.Point(deployment, row["context"], row["batch"]) for row in theirs]
     ours = ask_headwise(program, folder, deployment, asked) if program else {}
     return [row | {"headwise": ours.get((row["context"], row["batch"]))} for row in theirs]
+
+
+def headwise_choices_for(program, folder, weights, search):
+    """Headwise's choice for aiconfigurator's targets, among the plans that both know and among all of its own."""
+    asked = []
+    for gpus in headwise_choices.GPUS:
+        for batch in headwise_choices.BATCHES:
+            command = headwise_choices.command(
+                program, folder / "config.json", weights, gpus, batch, points.with_answer(search["context"]),
+                points.ROUTING,
+            )  # fmt: skip
+            found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)["plans"]
+            asked.append((batch, [plan for plan in found if plan["fits"]]))
+    targets = search["output_tokens"], search["ttft_target_ms"], search["tpot_target_ms"]
+    return {
+        "headwise": headwise_choices.choice(asked, *targets, context_parallel=False),
+        "headwise, with KVP": headwise_choices.choice(asked, *targets, context_parallel=True),
+    }
 
 
 def parse_arguments():
@@ -94,7 +109,11 @@ def main():
         for model, weights in points.SEARCHES:
             if not options.no_search and options.only in (None, model):
                 say(f"{model} {weights}: a plan for {points.GPUS} GPUs")
-                plans += answers.searches(model_folder(scratch, model, weights), model, weights)
+                folder = model_folder(scratch, model, weights)
+                for search in answers.searches(folder, model, weights):
+                    if options.headwise:
+                        search["headwise"] = headwise_choices_for(options.headwise, folder, weights, search)
+                    plans.append(search)
     print("\n".join(side_by_side.tables(rows, plans)))
     if options.out:
         head = {"package": PACKAGE, "system": points.SYSTEM, "framework": points.FRAMEWORK, "version": points.VERSION}

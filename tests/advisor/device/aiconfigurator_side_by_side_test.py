@@ -5,6 +5,7 @@ import unittest
 
 import aiconfigurator_points as points
 import aiconfigurator_side_by_side as side_by_side
+import headwise_choices
 
 R1 = points.Deployment("deepseek-r1", "fp8_block", "bf16", points.Plan(adp=8, ep=8))
 
@@ -101,9 +102,7 @@ class SideBySide(unittest.TestCase):
                     "error_prefill": 0.1, "source_decode": "s", "error_decode": 0.2, "largest_batch": batch,
                     "parts_prefill": parts, "parts_decode": parts}  # fmt: skip
 
-        document = {"inputs": [{"name": "gpus", "value": "8"}, {"name": "plan", "value": "tp 1 adp 8 ep 8"}],
-                    "contexts": [of(4000, 999), of(4500, 900)]}  # fmt: skip
-        self.assertEqual(side_by_side.headwise_plan(document), R1.plan.words)
+        document = {"contexts": [of(4000, 999), of(4500, 900)]}
         row = side_by_side.headwise_row(document, 4000, 4500, 8)
         self.assertEqual((row["largest_batch"], row["prefill_ms"]), (112, 90.0))
         self.assertEqual(row["parts_decode"], {"attention": 1.5})
@@ -111,7 +110,7 @@ class SideBySide(unittest.TestCase):
     def test_headwise_is_asked_for_all_groups(self):
         words = points.codesign_command("headwise", "config.json", R1, [4000, 8192], 16)
         self.assertEqual(words[:3], ["headwise", "codesign", "config.json"])
-        for flag, value in (("--contexts", "4000,4500,8192,8692"), ("--batch", "128"), ("--gpus", "8")):
+        for flag, value in (("--contexts", "4000,4500,8192,8692"), ("--batch", "128"), ("--plan", "tp1adp8ep8")):
             self.assertEqual(words[words.index(flag) + 1], value)
 
     def test_numbers(self):
@@ -129,6 +128,20 @@ class SideBySide(unittest.TestCase):
         lines = side_by_side.plan_table([found])
         self.assertIn("| agg | tp4 | 4 | 28 |", lines[2])
         self.assertIn("| disagg (chosen) | 2 x tp1 + 1 x tp2 | 4 | 1 / 208 |", lines[3])
+
+    def test_headwise_chooses_by_tokens_a_gpu_within_targets(self):
+        def plan(name, gpus, ttft, tpot, adp=1, kvp=1):
+            return {"name": name, "gpus": gpus, "adp": adp, "kvp": kvp, "ttft_ms": ttft, "tpot_ms": tpot}
+
+        # 8 requests over 2 groups: 4 prefills of 100 ms and 100 steps of 10 ms make 800 tokens
+        found = headwise_choices.served(plan("ADP2", 2, 100.0, 10.0, adp=2), 8, 100)
+        self.assertEqual((found["tpot_ms"], found["step_ms"]), (14.0, 10.0))
+        self.assertAlmostEqual(found["tokens_s_gpu"], 800 / 1.4 / 2)
+        asked = [(1, [plan("TP1", 1, 100.0, 10.0)]), (8, [plan("TP2", 2, 50.0, 5.0), plan("KVP2", 2, 40.0, 4.0, kvp=2)]),
+                 (64, [plan("TP2", 2, 50.0, None)])]  # fmt: skip
+        self.assertEqual(headwise_choices.choice(asked, 100, 60.0, 20.0, False)["plan"], "TP2")
+        self.assertEqual(headwise_choices.choice(asked, 100, 60.0, 20.0, True)["plan"], "KVP2")
+        self.assertIsNone(headwise_choices.choice(asked, 100, 1.0, 20.0, True))
 
     def test_answers_of_only_one_are_shown_too(self):
         lines = side_by_side.tables([answered(4000, 1, None)], [])

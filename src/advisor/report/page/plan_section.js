@@ -22,13 +22,15 @@ const ENGINES = { vllm: "vLLM", trtllm: "TensorRT-LLM" };
 
 function belowPlan(plan) {
   const flags = plan.fits === false ? [] : Object.entries(record(plan.flags)).filter(([, value]) => known(value));
+  const cannot = plan.fits === false ? [] : Object.entries(record(plan.flags_why_not)).filter(([, value]) => known(value));
   const reason = plan.fits === false ? plan.why_not : (plan.loses_because ?? plan.why_not);
   const degrees = Object.entries(DEGREES).filter(([key]) => isNumber(plan[key])).map(([key, name]) => `${name} ${plan[key]}`);
   return [
     known(reason) ? element("p", null, sentence(plain(reason))) : null,
     degrees.length + flags.length > 0 ? element("details", { open: bestFor(plan).length > 0 },
       element("summary", null, flags.length > 0 ? "Degrees and flags" : "Degrees"),
-      element("p", null, degrees.join(", ")), flags.map(([engine, value]) => flagLine(ENGINES[engine] ?? engine, value))) : null,
+      element("p", null, degrees.join(", ")), flags.map(([engine, value]) => flagLine(ENGINES[engine] ?? engine, value)),
+      cannot.map(([engine, value]) => element("p", null, `${ENGINES[engine] ?? engine}: no. ${sentence(plain(value))}`))) : null,
   ];
 }
 
