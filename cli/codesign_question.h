@@ -2,12 +2,16 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "advisor/report/codesign.h"
+#include "advisor/device/calibration.h"
 #include "advisor/device/hardware.h"
+#include "advisor/report/codesign.h"
 #include "cli/described_model.h"
 
 namespace headwise::cli {
+
+inline constexpr const char* kLocal = "local";  ///< of --hardware
 
 /// The flags of `headwise codesign`, as they are typed; empty or 0: not given.
 struct CodesignFlags {
@@ -25,12 +29,19 @@ struct CodesignFlags {
   std::int64_t page = 0;
   std::string prefix;
   double reserve = -1.0;  ///< negative: not given
+  std::vector<std::string> calibrations;
+  std::string save_hardware;
   bool json = false;
 };
 
-/// The hardware that is asked about; without a name, the GPU at hand, or one that is assumed, which
-/// `input` says.
+/// The hardware that is asked about; "local" is measured now; without a name, the GPU at hand, or
+/// one that is assumed, which `input` says.
 Hardware asked_hardware(const std::string& name, CodesignInput& input);
+
+/// The calibrations of `hardware` that were named, and those of HEADWISE_CALIBRATION's folder,
+/// which `input` lists. Throws Error where a named one is of another system.
+std::vector<Calibration> own_calibrations(const std::vector<std::string>& files,
+                                          const Hardware& hardware, CodesignInput& input);
 
 /// What the flags leave open is decided here, and listed among the inputs with the reason. Throws
 /// CLI::ValidationError for values that cannot be read, Error for what cannot be.
