@@ -87,7 +87,8 @@ const std::vector<GridAxis>& axes_of(const std::string& query) {
        {{.name = "n", .unit = "columns"},
         {.name = "k", .unit = "summands"},
         {.name = "m", .unit = "rows"}}},
-      {"layer_overhead", {{.name = "rows", .unit = "tokens"}}}};
+      {"layer_overhead", {{.name = "rows", .unit = "tokens"}}},
+      {"first_prefill", {{.name = "rows", .unit = "tokens"}}}};
   return axes.at(query);
 }
 

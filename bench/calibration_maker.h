@@ -47,7 +47,7 @@ AxisValues attention_values(const AttentionShape& shape);
 
 /// The axes of the queries that own measurements answer: attention_prefill (requests, cached
 /// tokens, new ones), attention_decode (requests, keys), gemm (columns, summands, rows),
-/// layer_overhead (rows).
+/// layer_overhead (rows); and first_prefill (rows), what a process's first such step takes more.
 const std::vector<GridAxis>& axes_of(const std::string& query);
 
 /// Own measurements of `system`, made today by `command`.
