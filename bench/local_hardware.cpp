@@ -68,7 +68,7 @@ Hardware of_gpu(const GpuInfo& gpu, const GpuLimits& limits) {
 }  // namespace
 
 Hardware local_hardware(const Machine& machine, const LocalHardwareOptions& options) {
-  if (!machine.gpus.empty() && cuda_architectures() != "none") {
+  if (!options.cpu_only && !machine.gpus.empty() && cuda_architectures() != "none") {
     const std::unique_ptr<Gpu> gpu = open_gpu(0);
     const GpuInfo& info = machine.gpus.front();
     return of_gpu(info, measure_gpu_limits(*gpu, info, options.gpu_probes, options.progress));

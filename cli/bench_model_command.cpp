@@ -28,7 +28,7 @@ its 64th token), and the rest of a layer. No prompt is computed: K and V of the 
 With --save it is a calibration, by which codesign says what the model takes at any context:
 
   headwise bench model model.gguf --save model.json
-  headwise codesign model.gguf --hardware local --calibration model.json)";
+  headwise codesign model.gguf --hardware local-cpu --calibration model.json)";
 
 struct Flags {
   std::string model;

@@ -41,7 +41,7 @@ Examples:
   headwise codesign model.gguf --hardware rtx_4090 --contexts 4k,32k --kv-type f8 --json)";
 
 void check_hardware_file(const CodesignFlags& flags) {
-  if (flags.hardware != kLocal)
+  if (flags.hardware != kLocal && flags.hardware != kLocalCpu)
     throw CLI::ValidationError("--save-hardware", "it saves what --hardware local measures");
   if (std::filesystem::path(flags.save_hardware).extension() != ".json")
     throw CLI::ValidationError("--save-hardware", "a file that ends in .json");
@@ -111,8 +111,9 @@ void add_options(CLI::App& command, CodesignFlags& flags) {
       .add_option("--reserve", flags.reserve,
                   "share of memory that is neither weights nor KV; else 0.1")
       ->check(CLI::Range(0.0, 0.95));
-  for (const char* name : {"--hardware", "--contexts", "--weights", "--projections", "--kv-type",
-                           "--q-type", "--framework", "--chunk", "--routing", "--prefix"})
+  for (const char* name :
+       {"--hardware", "--save-hardware", "--contexts", "--weights", "--projections", "--kv-type",
+        "--q-type", "--framework", "--chunk", "--routing", "--prefix"})
     command.get_option(name)->check(refuse_empty);
   command.add_flag("--json", flags.json, "one JSON document on standard output");
 }

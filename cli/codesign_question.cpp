@@ -168,7 +168,8 @@ void read_requests(const CodesignFlags& flags, CodesignQuestion& question, Input
 }
 
 Hardware measured_hardware(const Machine& machine, CodesignInput& input) {
-  Hardware hardware = bench::local_hardware(machine, {.progress = show_progress});
+  Hardware hardware = bench::local_hardware(
+      machine, {.cpu_only = input.value == kLocalCpu, .progress = show_progress});
   clear_progress();
   const auto tera = [](const std::optional<Figure>& figure) {
     return figure ? fmt::format("{:.3g} TFLOP/s", figure->value / 1e12) : "unknown";
@@ -206,7 +207,7 @@ std::vector<Calibration> own_calibrations(const std::vector<std::string>& files,
 Hardware asked_hardware(const std::string& name, CodesignInput& input) {
   input = {.name = "hardware", .value = name, .source = "given", .why = ""};
   const Machine& machine = this_machine();
-  if (name == kLocal) return measured_hardware(machine, input);
+  if (name == kLocal || name == kLocalCpu) return measured_hardware(machine, input);
   if (!name.empty()) return read_hardware(name);
   input.source = "default";
   if (!machine.gpus.empty()) {

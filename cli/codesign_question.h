@@ -11,7 +11,9 @@
 
 namespace headwise::cli {
 
-inline constexpr const char* kLocal = "local";  ///< of --hardware
+// Of --hardware: the device at hand, and the CPU whether or not there is a GPU.
+inline constexpr const char* kLocal = "local";
+inline constexpr const char* kLocalCpu = "local-cpu";
 
 /// The flags of `headwise codesign`, as they are typed; empty or 0: not given.
 struct CodesignFlags {
@@ -34,8 +36,8 @@ struct CodesignFlags {
   bool json = false;
 };
 
-/// The hardware that is asked about; "local" is measured now; without a name, the GPU at hand, or
-/// one that is assumed, which `input` says.
+/// The hardware that is asked about; "local" and "local-cpu" are measured now; without a name, the
+/// GPU at hand, or one that is assumed, which `input` says.
 Hardware asked_hardware(const std::string& name, CodesignInput& input);
 
 /// The calibrations of `hardware` that were named, and those of HEADWISE_CALIBRATION's folder,

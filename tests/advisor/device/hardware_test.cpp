@@ -191,7 +191,8 @@ const Fault kFaults[] = {
     {R"("unit": "TB/s", )", "", "field 'memory_bandwidth.unit' is missing"},
     {R"(, "source": "datasheet")", "", "field 'memory_bandwidth.source' is missing"},
     {R"("datasheet")", R"("hearsay")",
-     "field 'memory_bandwidth.source' is none of datasheet, measured, measured elsewhere, calculated, "
+     "field 'memory_bandwidth.source' is none of datasheet, measured, measured elsewhere, "
+     "calculated, "
      "unverified"},
     {R"({"value": 2, "unit": "TB/s", "source": "datasheet"})", "2",
      "field 'memory_bandwidth' is not a JSON object"},
