@@ -4,6 +4,7 @@
 #include <chrono>
 #include <ctime>
 #include <map>
+#include <numeric>
 
 #include "advisor/device/system_name.h"
 #include "attention/shape_spec.h"
@@ -18,6 +19,10 @@ double quantile(const Samples& sorted, double part) {
   const auto below = static_cast<std::size_t>(at);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
   return sorted[below] + (sorted[above] - sorted[below]) * (at - static_cast<double>(below));
+}
+
+double mean(const Samples& samples) {
+  return std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
 }
 
 std::string today() {
@@ -124,7 +129,7 @@ std::vector<CalibrationTable> CalibrationMaker::tables() const {
     for (const Place& place : table.places)
       points.push_back(
           {.at = place.at,
-           .microseconds = median(place.seconds) * kMicroseconds,
+           .microseconds = mean(place.seconds) * kMicroseconds,
            .spread = place.seconds.size() > 1 ? spread_of(place.seconds) : place.spread});
     tables.push_back(
         {table.query, table.fixed, CalibrationGrid(axes_of(table.query), std::move(points))});

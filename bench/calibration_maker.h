@@ -23,7 +23,8 @@ class CalibrationMaker {
   void add(const std::string& query, const AxisValues& fixed, const std::vector<double>& at,
            double seconds, double spread);
 
-  /// Times are medians, spreads spread_of().
+  /// Times are means, since what adds up of them is to be the mean of what would be measured:
+  /// medians leave out what disturbs now and then. Spreads are spread_of().
   std::vector<CalibrationTable> tables() const;
 
  private:

@@ -165,7 +165,7 @@ class ModelBench {
     const std::vector<TokenId> text = some_tokens(tokens);
     Samples totals;
     double first = 0.0;
-    for (int i = 0; i == 0 || wants_more(totals); ++i) {
+    for (int i = 0; i <= options_.repeats; ++i) {
       go_on(concat("prefill of ", tokens, " behind ", context));
       const StepTimes times = timed([&] { transformer_.extend(text, sequence); });
       cache_.truncate(sequence, static_cast<std::int32_t>(context));
@@ -183,18 +183,9 @@ class ModelBench {
                  {static_cast<double>(tokens)}, {std::max(first - median(totals), kLeast)});
   }
 
-  /// Where neighbours disturb, a step is repeated until half of its times are close together.
-  bool wants_more(const Samples& totals) const {
-    constexpr double kCloseTogether = 0.03;
-    const auto done = static_cast<int>(totals.size());
-    if (done < options_.repeats) return true;
-    return done < 2 * options_.repeats && spread_of(totals) > kCloseTogether;
-  }
-
   void decode_steps(SequenceId sequence, std::int64_t context) {
     const std::vector<TokenId> text = some_tokens(1);
-    Samples totals;
-    for (int i = 0; i <= kDecodes || wants_more(totals); ++i) {
+    for (int i = 0; i <= kDecodes; ++i) {
       go_on(concat("decode behind ", context));
       // With the output matrix, which takes its room in caches. Of random keys its time says
       // little.
@@ -202,7 +193,6 @@ class ModelBench {
           timed([&] { transformer_.forward_to_likeliest(text, sequence, {}, config_.vocab); });
       cache_.truncate(sequence, static_cast<std::int32_t>(context));
       if (i == 0) continue;
-      totals.push_back(times.total);
       add_layers(times, 1);
       add_attention(times, [&](std::size_t group, double seconds) {
         maker_.add("attention_decode", values_of(group), {1.0, static_cast<double>(context + 1)},

@@ -14,7 +14,7 @@ struct ModelBenchOptions {
   std::int64_t longest = 0;  ///< context, in tokens; 0: the model's, at most 32k
   std::int64_t chunk = 512;  ///< tokens of a prefill step
   int threads = 0;           ///< 0: all that the process may run on
-  int repeats = 3;           ///< of a step, at each place
+  int repeats = 4;           ///< of a step, at each place
   std::string_view command;  ///< that asks for it
 
   std::function<void(std::string_view)> progress = [](std::string_view) {};

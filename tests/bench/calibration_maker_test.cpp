@@ -85,14 +85,14 @@ TEST(CalibrationMaker, WhereNothingFitsThereIsNone) {
   EXPECT_FALSE(calibration_of(none, "").has_value());
 }
 
-TEST(CalibrationMaker, TimesAreMediansAndSpreadsHalfBetweenTheQuarters) {
+TEST(CalibrationMaker, TimesAreMeansAndSpreadsHalfBetweenTheQuarters) {
   CalibrationMaker maker;
   maker.add("layer_overhead", {}, {1}, {4e-6, 1e-6});
   maker.add("layer_overhead", {}, {1}, {2e-6, 3e-6, 90e-6});
   const std::vector<CalibrationTable> tables = maker.tables();
   ASSERT_EQ(tables.size(), 1U);
   const MeasuredPoint point = tables.front().grid.points().front();
-  EXPECT_NEAR(point.microseconds, 3, 1e-9);
+  EXPECT_NEAR(point.microseconds, (4 + 1 + 2 + 3 + 90) / 5.0, 1e-9);
   EXPECT_NEAR(point.spread, (4.0 - 2.0) / 2 / 3, 1e-9);
 }
 
