@@ -4,9 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,14 +11,18 @@
 #include <string>
 #include <vector>
 
+#include "advisor/device/calibration_json.h"
 #include "bench/bench.h"
+#include "bench/calibration_maker.h"
 #include "bench/gpu_peers.h"
 #include "bench/table.h"
+#include "cli/bench_model_command.h"
 #include "cli/exit_status.h"
 #include "cli/interrupt.h"
 #include "cli/json_text.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
+#include "cli/whole_file.h"
 #include "core/check.h"
 #include "core/log.h"
 #include "headwise/version.h"
@@ -226,22 +227,6 @@ bench::BenchOptions read_options(const CLI::App& command, const Flags& flags) {
   return options;
 }
 
-[[noreturn]] void fail_to_write(const std::string& path) {
-  throw Error(ErrorCode::invalid_input, concat("cannot write ", path, ": ", std::strerror(errno)));
-}
-
-/// Called before the work, so that a wrong path does not cost its results. Keeps what is there.
-void check_writable(const std::string& path) {
-  if (!std::ofstream(path, std::ios::app)) fail_to_write(path);
-}
-
-void save(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) fail_to_write(path);
-}
-
 /// Ends the command with its exit status where the report is no success.
 void judge(const bench::BenchReport& report) {
   if (report.interrupted) {
@@ -269,9 +254,14 @@ void run(const CLI::App& command, const Flags& flags) {
   catch_interrupt();
   const bench::BenchReport report = bench::run_bench(options, Registry::builtin(), this_machine());
   clear_progress();
-  const std::string json = document_text(bench::to_json(report));
+  nlohmann::ordered_json document = bench::to_json(report);
+  std::string asked = "headwise bench";
+  for (const std::string& suite : flags.suites) asked += " " + suite;
+  if (const auto calibration = bench::calibration_of(report, asked + " --shape " + flags.shape))
+    document["calibration"] = calibration_json(*calibration);
+  const std::string json = document_text(document);
   std::cout << (flags.json ? json : bench::format_table(report)) << std::flush;
-  if (!flags.save.empty()) save(flags.save, json);
+  if (!flags.save.empty()) write_whole(flags.save, json);
   judge(report);
 }
 
@@ -281,10 +271,8 @@ void add_bench_command(CLI::App& app) {
   const auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand(
       "bench", "Time attention, and say how near it comes to the machine's limits");
-  command
-      ->add_option("SUITE", flags->suites,
-                   "prefill, append, decode, mixed, paged, claims, cache, goals: one or more")
-      ->required();
+  command->add_option("SUITE", flags->suites,
+                      "prefill, append, decode, mixed, paged, claims, cache, goals: one or more");
   command->add_option("--shape", flags->shape, kShapeHelp)->capture_default_str();
   command->add_option("--backend", flags->backend, "run this backend alone");
   command->add_option("--device", flags->device, "cpu, cuda or cuda:N (see below)");
@@ -306,10 +294,16 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--seed", flags->seed, "of the random data, tables and lengths")
       ->capture_default_str();
   command->add_flag("--peers", flags->peers, "run other libraries beside (see below)");
-  command->add_option("--save", flags->save, "write the JSON document to this file, too");
+  command->add_option("--save", flags->save,
+                      "write the JSON document to this file, too: also a calibration for codesign");
   command->add_flag("--json", flags->json, "one JSON document on standard output, no table");
   command->footer(kHelp);
-  command->callback([command, flags] { run(*command, *flags); });
+  add_bench_model_command(*command);
+  command->callback([command, flags] {
+    if (!command->get_subcommands().empty()) return;
+    if (flags->suites.empty()) throw CLI::RequiredError("SUITE");
+    run(*command, *flags);
+  });
 }
 
 }  // namespace headwise::cli

@@ -4,8 +4,11 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
+#include "advisor/device/hardware_json.h"
 #include "advisor/report/codesign_json.h"
 #include "advisor/report/html_report.h"
 #include "advisor/time/device_times.h"
@@ -34,6 +37,8 @@ batch       the most requests of that context that fit in memory at once, and to
 --prefix    tokens of each context that are cached already
 --sweep     kv_heads, group_size, head_dim, window, full_every, kv_type or mla_rank (docs/guidelines.md)
 
+Own measurements come before the tables: those of --calibration, and of the folder HEADWISE_CALIBRATION.
+
 Examples:
   headwise codesign config.json --hardware h200
   headwise codesign DeepSeek-R1/config.json --hardware gb200 --gpus 8 --weights nvfp4 --projections bf16
@@ -41,16 +46,34 @@ Examples:
   headwise codesign llama-70b/config.json --gpus 8 --workload coding-agent --concurrency 32
   headwise codesign model.gguf --hardware rtx_4090 --contexts 4k,32k --kv-type f8 --json)";
 
+void check_hardware_file(const CodesignFlags& flags) {
+  if (flags.hardware != kLocal && flags.hardware != kLocalCpu)
+    throw CLI::ValidationError("--save-hardware", "it saves what --hardware local measures");
+  if (std::filesystem::path(flags.save_hardware).extension() != ".json")
+    throw CLI::ValidationError("--save-hardware", "a file that ends in .json");
+  check_writable(flags.save_hardware);
+}
+
+void save_hardware(const Hardware& hardware, const std::string& path) {
+  const std::filesystem::path file(path);
+  write_whole(path, document_text(hardware_json(hardware, file.stem())));
+}
+
 void advise(const CodesignFlags& flags) {
+  if (!flags.save_hardware.empty()) check_hardware_file(flags);
   const DescribedModel model = describe_model(flags.model);
   CodesignInput hardware_input;
   const Hardware hardware = asked_hardware(flags.hardware, hardware_input);
+  if (!flags.save_hardware.empty()) save_hardware(hardware, flags.save_hardware);
+  CodesignInput calibration_input;
+  std::vector<Calibration> own = own_calibrations(flags.calibrations, hardware, calibration_input);
   CodesignQuestion question = read_question(flags, model, hardware);
-  question.inputs.insert(question.inputs.begin(), hardware_input);
+  question.inputs.insert(question.inputs.begin(), {hardware_input, calibration_input});
   constexpr double kBytesPerGigabyte = 1e9;
   const DeviceTimes times =
       device_times(hardware, flags.framework,
-                   flags.link > 0.0 ? std::optional(flags.link * kBytesPerGigabyte) : std::nullopt);
+                   flags.link > 0.0 ? std::optional(flags.link * kBytesPerGigabyte) : std::nullopt,
+                   std::move(own));
   const CodesignReport report = codesign(question, times);
   const nlohmann::ordered_json document = codesign_json(question, report, times);
   if (!flags.html.empty()) write_whole(flags.html, html_report(document));
@@ -66,8 +89,14 @@ std::string refuse_empty(const std::string& text) { return text.empty() ? "is em
 void add_options(CLI::App& command, CodesignFlags& flags) {
   command.add_option("MODEL", flags.model, "a config.json, a folder that has one, or a .gguf file")
       ->required();
-  command.add_option("--hardware", flags.hardware,
-                     "a device that docs/hardware.md describes, or a file; else the GPU at hand");
+  command.add_option(
+      "--hardware", flags.hardware,
+      "a device that docs/hardware.md describes, a file, or local: measured now; else the "
+      "GPU at hand");
+  command.add_option("--save-hardware", flags.save_hardware,
+                     "write what --hardware local measured to this file, for --hardware");
+  command.add_option("--calibration", flags.calibrations,
+                     "own measurements, by bench --save: one file or more");
   command.add_option("--contexts", flags.contexts,
                      "tokens, such as 4k,32k (k and m are 1024s); else 4k to 128k");
   command.add_option("--weights", flags.weights, "see below; else the file's, or bf16");
@@ -106,9 +135,10 @@ void add_options(CLI::App& command, CodesignFlags& flags) {
                      "tokens; else the longest of --contexts");
   command.add_option("--html", flags.html, "writes the report as a page to this file");
   add_workload_options(command, flags.workload);
-  for (const char* name : {"--plan", "--shared-experts", "--hardware", "--contexts", "--weights",
-                           "--projections", "--kv-type", "--q-type", "--framework", "--chunk",
-                           "--routing", "--prefix", "--sweep", "--sweep-context", "--html"})
+  for (const char* name :
+       {"--plan", "--shared-experts", "--hardware", "--save-hardware", "--contexts", "--weights",
+        "--projections", "--kv-type", "--q-type", "--framework", "--chunk", "--routing", "--prefix",
+        "--sweep", "--sweep-context", "--html"})
     command.get_option(name)->check(refuse_empty);
   command.add_flag("--json", flags.json, "one JSON document on standard output");
 }

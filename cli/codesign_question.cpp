@@ -5,13 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
-#include <set>
 
 #include "advisor/advice/plan_candidates.h"
 #include "advisor/advice/plan_name.h"
+#include "advisor/device/system_name.h"
 #include "advisor/time/usual_plan.h"
+#include "bench/local_hardware.h"
+#include "cli/progress.h"
 #include "cli/usage.h"
 #include "core/check.h"
 #include "headwise/machine.h"
@@ -22,30 +23,6 @@ namespace {
 constexpr const char* kUsualHardware = "h200";
 constexpr std::array kRoutings{"balanced", "power_law_1.01", "power_law_1.2"};
 constexpr std::int64_t kShortestDefault = 4096, kLongestDefault = 131072;
-
-/// "NVIDIA A100-SXM4-80GB" is nvidia, a100, sxm4, 80gb.
-std::set<std::string> words_of(const std::string& text) {
-  std::set<std::string> words;
-  std::string word;
-  for (const char c : text + " ") {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    } else if (!word.empty()) {
-      words.insert(std::exchange(word, ""));
-    }
-  }
-  return words;
-}
-
-/// The hardware file each of whose name's words the GPU's name has.
-std::string file_for(const GpuInfo& gpu) {
-  const std::set<std::string> words = words_of(gpu.name);
-  for (const std::filesystem::path& file : list_hardware()) {
-    const std::set<std::string> name = words_of(file.stem().string());
-    if (std::ranges::includes(words, name)) return file.stem().string();
-  }
-  return {};
-}
 
 class Inputs {
  public:
@@ -108,6 +85,15 @@ std::vector<std::int64_t> contexts_of(const CodesignFlags& flags, const ModelDes
 
 void read_weights(const CodesignFlags& flags, const StoredWeights& stored, Deployment& deployment,
                   Inputs& inputs) {
+  if (deployment.stored) {
+    const StoredMatrices& all = *deployment.stored;
+    inputs.add(
+        {"weights",
+         fmt::format("qkv {}, output {}, gate and up {}, down {}, vocabulary {}", all.qkv.name,
+                     all.attention_output.name, all.gate_up.name, all.down.name, all.output.name),
+         "config", "as the file stores them"});
+    return;
+  }
   if (!flags.weights.empty()) {
     deployment.feed_forward = parse_weight_format(flags.weights);
     inputs.given("weights", flags.weights);
@@ -133,7 +119,9 @@ void read_types(const CodesignFlags& flags, const StoredWeights& stored, Deploym
   if (std::ranges::find(kRoutings, deployment.routing) == kRoutings.end())
     throw CLI::ValidationError("--routing", "balanced, power_law_1.01 or power_law_1.2");
   const std::string chunk =
-      inputs.choose("chunk", flags.chunk, "8192", "tokens that linear layers take at once");
+      deployment.stored
+          ? inputs.choose("chunk", flags.chunk, "512", "as `headwise run` takes prompts")
+          : inputs.choose("chunk", flags.chunk, "8192", "tokens that linear layers take at once");
   deployment.chunk = size_option("--chunk", chunk);
 }
 
@@ -252,15 +240,51 @@ void read_sweeps(const CodesignFlags& flags, CodesignQuestion& question, Inputs&
   inputs.given("sweep_context", flags.sweep_context);
 }
 
+Hardware measured_hardware(const Machine& machine, CodesignInput& input) {
+  Hardware hardware = bench::local_hardware(
+      machine, {.cpu_only = input.value == kLocalCpu, .progress = show_progress});
+  clear_progress();
+  const auto tera = [](const std::optional<Figure>& figure) {
+    return figure ? fmt::format("{:.3g} TFLOP/s", figure->value / 1e12) : "unknown";
+  };
+  input.why = fmt::format("measured now: {}, reads {:.3g} GB/s, products in BF16 {}, in F32 {}",
+                          hardware.title, hardware.memory_bytes_per_s->value / 1e9,
+                          tera(hardware.bf16_flops), tera(hardware.f32_flops));
+  return hardware;
+}
+
 }  // namespace
+
+std::vector<Calibration> own_calibrations(const std::vector<std::string>& files,
+                                          const Hardware& hardware, CodesignInput& input) {
+  std::vector<Calibration> own;
+  for (const std::string& file : files) {
+    own.push_back(Calibration::read(file));
+    const std::string& system = own.back().origin().system;
+    check(system == hardware.system, file, ": is of ", system, ", the hardware is ",
+          hardware.system);
+  }
+  for (const std::filesystem::path& file : list_own_calibrations()) {
+    Calibration calibration = Calibration::read(file);
+    if (calibration.origin().system == hardware.system) own.push_back(std::move(calibration));
+  }
+  input = {.name = "calibration",
+           .value = own.empty() ? "none" : "",
+           .source = files.empty() ? "default" : "given",
+           .why = "own measurements of " + hardware.system};
+  for (const Calibration& calibration : own)
+    input.value += concat(input.value.empty() ? "" : ", ", calibration.origin().file.string());
+  return own;
+}
 
 Hardware asked_hardware(const std::string& name, CodesignInput& input) {
   input = {.name = "hardware", .value = name, .source = "given", .why = ""};
-  if (!name.empty()) return read_hardware(name);
   const Machine& machine = this_machine();
+  if (name == kLocal || name == kLocalCpu) return measured_hardware(machine, input);
+  if (!name.empty()) return read_hardware(name);
   input.source = "default";
   if (!machine.gpus.empty()) {
-    input.value = file_for(machine.gpus.front());
+    input.value = hardware_file_of(machine.gpus.front());
     input.why = concat("the GPU at hand, ", machine.gpus.front().name);
     if (!input.value.empty()) return read_hardware(input.value);
   }
@@ -287,6 +311,9 @@ CodesignQuestion read_question(const CodesignFlags& flags, const DescribedModel&
                             .memory = {},
                             .contexts = contexts_of(flags, model.description, inputs),
                             .inputs = {}};
+  const bool has_own_weights = flags.weights.empty() && flags.projections.empty();
+  if (hardware.kind == Hardware::Kind::cpu && has_own_weights)
+    question.deployment.stored = model.stored;
   read_types(flags, model.weights, question.deployment, inputs);
   read_memory(flags, question.memory, inputs);
   read_devices(flags, hardware, question, inputs);

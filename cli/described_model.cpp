@@ -5,6 +5,7 @@
 
 #include "advisor/device/data_folders.h"
 #include "advisor/model/model_reader.h"
+#include "bench/stored_matrices.h"
 #include "core/check.h"
 #include "model/model_file.h"
 
@@ -41,11 +42,12 @@ ModelDescription description_of(const ModelConfig& config) {
 
 DescribedModel from_gguf(const fs::path& path) {
   const ModelFile file(path);
-  return {
-      .path = path.string(),
-      .name = path.stem().string(),
-      .description = description_of(file.config()),
-      .weights = {.format = {}, .why = "the blocks that a GGUF file stores have no times here"}};
+  return {.path = path.string(),
+          .name = path.stem().string(),
+          .description = description_of(file.config()),
+          .weights = {.format = {},
+                      .why = "the blocks that a GGUF file stores have times on CPUs alone"},
+          .stored = bench::stored_matrices(file)};
 }
 
 DescribedModel from_config(const fs::path& path) {
@@ -57,7 +59,8 @@ DescribedModel from_config(const fs::path& path) {
     return DescribedModel{.path = path.string(),
                           .name = (is_named_so ? folder.filename() : path.stem()).string(),
                           .description = read_model_description(text),
-                          .weights = stored_weights(text)};
+                          .weights = stored_weights(text),
+                          .stored = {}};
   });
 }
 

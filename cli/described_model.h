@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "advisor/model/model_description.h"
+#include "advisor/model/stored_matrices.h"
 #include "advisor/model/stored_weights.h"
 
 namespace headwise::cli {
@@ -12,6 +14,7 @@ struct DescribedModel {
   std::string path, name;
   ModelDescription description;
   StoredWeights weights;
+  std::optional<StoredMatrices> stored;  ///< of a GGUF file that has weights
 };
 
 /// `path` is a config.json, a folder that has one, or a .gguf file. Throws Error, one line that

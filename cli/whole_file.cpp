@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <utility>
 
@@ -60,6 +61,12 @@ class Temporary {
 };
 
 }  // namespace
+
+void check_writable(const std::filesystem::path& path) {
+  const bool opens = static_cast<bool>(std::ofstream(path, std::ios::app));
+  const int reason = errno;
+  check(opens, "cannot write ", path.string(), ": ", std::strerror(reason));
+}
 
 void write_whole(const std::filesystem::path& path, std::string_view text) {
   std::error_code ignored;

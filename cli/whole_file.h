@@ -5,6 +5,10 @@
 
 namespace headwise::cli {
 
+/// Throws Error where the file cannot be written; keeps what is there. Called before long work, so
+/// that a wrong path does not cost its results.
+void check_writable(const std::filesystem::path& path);
+
 /// Writes `text` to `path` whole or not at all: to a file beside it, which then takes its name.
 /// Throws Error, one line with the path and the system's reason; what stood there stays.
 void write_whole(const std::filesystem::path& path, std::string_view text);

@@ -40,10 +40,13 @@ TokenId Generator::step(std::span<const TokenId> tokens, std::span<const TokenId
   const std::int64_t among =
       std::min<std::int64_t>(tokenizer_.vocab_size(), transformer_.vocab_size());
   const bool draws = told.size() == text_.size();
-  if (draws && sampler_.greedy())
-    return transformer_.forward_to_likeliest(tokens, sequence_, told, among);
+  if (!draws) {
+    transformer_.extend(tokens, sequence_, told);
+    return 0;
+  }
+  if (sampler_.greedy()) return transformer_.forward_to_likeliest(tokens, sequence_, told, among);
   const std::span<const float> logits = transformer_.forward(tokens, sequence_, told);
-  return draws ? sampler_.draw(logits.first(static_cast<std::size_t>(among))) : 0;
+  return sampler_.draw(logits.first(static_cast<std::size_t>(among)));
 }
 
 std::optional<TokenId> Generator::prefill() {

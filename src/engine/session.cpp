@@ -8,6 +8,7 @@
 #include "engine/generator.h"
 #include "engine/kv_scales.h"
 #include "engine/process_memory.h"
+#include "engine/text_cache.h"
 
 namespace headwise {
 namespace {
@@ -18,35 +19,6 @@ AttentionOptions attention_options(const SessionOptions& options) {
           .threads = options.threads,
           .max_tokens = static_cast<std::int32_t>(chunk),
           .max_context = options.capacity};
-}
-
-// Tokens behind a window that are kept, so that a text may be cut by as many and go on: what asks
-// another question of the same document cuts the last question and its answer.
-constexpr std::int32_t kWindowSlack = 1024;
-
-/// Tokens of a text, at most, that a group holds at a time.
-std::int64_t most_kept(const AttentionShape& shape, const AttentionOptions& attention) {
-  if (shape.window_left < 0) return attention.max_context;
-  return std::min<std::int64_t>(attention.max_context,
-                                shape.window_left + attention.max_tokens + kWindowSlack);
-}
-
-/// Of one text at a time, and the one before it while it is looked up; what is left of earlier ones
-/// is given up for it. A page is there to copy one that the text is cut in, another for what begins
-/// or ends within a page.
-KvCacheOptions cache_options(const std::vector<LayerGroup>& groups,
-                             const AttentionOptions& attention) {
-  KvCacheOptions options;
-  options.page_size = preferred_page_size(groups.front().shape, attention);
-  options.max_sequences = 2;
-  options.max_tokens = attention.max_context;
-  for (const LayerGroup& group : groups) {
-    const std::int64_t tokens = most_kept(group.shape, attention);
-    options.groups.push_back({.group = group,
-                              .pages = (tokens + options.page_size - 1) / options.page_size + 2,
-                              .window_slack = group.shape.window_left < 0 ? 0 : kWindowSlack});
-  }
-  return options;
 }
 
 std::vector<LayerGroup> groups_of(const ModelWeights& weights, DType kv_type) {
@@ -64,7 +36,8 @@ Session::Session(ModelWeights& weights, const Tokenizer& tokenizer, const Sessio
   check(options.capacity >= 1, "capacity must be at least 1, is ", options.capacity);
   check(options.chunk >= 1, "chunk must be at least 1, is ", options.chunk);
   const AttentionOptions attention = attention_options(options);
-  cache_ = std::make_unique<KvCache>(cache_options(groups_of(weights, options.kv_type), attention));
+  cache_ =
+      std::make_unique<KvCache>(text_cache_options(groups_of(weights, options.kv_type), attention));
   transformer_ = std::make_unique<Transformer>(weights, *cache_, attention);
   sequence_ = cache_->create();
   if (options.check) transformer_->check_attention();

@@ -1,26 +1,11 @@
 #include "engine/step_attention.h"
 
-#include <chrono>
-
 #include "core/check.h"
 #include "core/log.h"
+#include "core/timed.h"
 
 namespace headwise {
 namespace {
-
-/// Adds the time from its making to its end to a sum.
-class Timed {
- public:
-  explicit Timed(double& seconds) : seconds_(seconds) {}
-  ~Timed() { seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
-  Timed(const Timed&) = delete;
-  Timed& operator=(const Timed&) = delete;
-
- private:
-  using Clock = std::chrono::steady_clock;
-  double& seconds_;
-  Clock::time_point start_ = Clock::now();
-};
 
 PlanOptions plan_options(const AttentionOptions& options, Phase phase) {
   const std::int32_t tokens = phase == Phase::decode ? 1 : options.max_tokens;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/timed.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/norm.h"
@@ -82,12 +83,13 @@ void Transformer::embed(std::span<const TokenId> tokens, const Activations& a) {
 
 /// residual += post_norm(x w^T).
 void Transformer::add_product(const TensorView& x, WeightMatrix& w,
-                              const std::vector<float>& post_norm, const Activations& a) {
-  if (post_norm.empty()) {
-    w.multiply(x, a.residual, Into::add);
-    return;
+                              const std::vector<float>& post_norm, const Activations& a,
+                              double& seconds) {
+  {
+    const Timed timed(seconds);
+    if (post_norm.empty()) return w.multiply(x, a.residual, Into::add);
+    w.multiply(x, a.normed);
   }
-  w.multiply(x, a.normed);
   rms_norm(a.normed, as_row(post_norm), weights_->config.rms_eps, a.normed);
   add(a.normed, a.residual);
 }
@@ -95,7 +97,10 @@ void Transformer::add_product(const TensorView& x, WeightMatrix& w,
 /// q, k and v of the normed activations, turned to their positions.
 void Transformer::project_qkv(const Activations& a, LayerWeights& weights, int group) {
   const ModelConfig& config = weights_->config;
-  weights.qkv.multiply(a.normed, a.qkv);
+  {
+    const Timed timed(product_seconds_.qkv);
+    weights.qkv.multiply(a.normed, a.qkv);
+  }
   if (config.qkv_bias) add(as_row(weights.qkv_bias), a.qkv);
   if (config.qk_norm) {
     rms_norm_heads(a.q, as_row(weights.q_norm), config.rms_eps);
@@ -119,16 +124,20 @@ void Transformer::attend(const Activations& a, KvStep& cache_step, int layer) {
   cache_step.append_kv(attention.backend(), group, index, a.k, a.v);
   attention.run(index);
   if (!checks_.empty()) checks_[of_group].compare(steps_[of_group], index);
-  add_product(a.attended, weights.attention_output, weights.post_attention_norm, a);
+  add_product(a.attended, weights.attention_output, weights.post_attention_norm, a,
+              product_seconds_.attention_output);
 }
 
 void Transformer::feed_forward(const Activations& a, LayerWeights& weights) {
   const ModelConfig& config = weights_->config;
   rms_norm(a.residual, as_row(weights.ffn_norm), config.rms_eps, a.normed);
-  weights.gate_up.multiply(a.normed, a.gate_up);
+  {
+    const Timed timed(product_seconds_.gate_up);
+    weights.gate_up.multiply(a.normed, a.gate_up);
+  }
   const auto gated = config.activation == Activation::silu ? silu_mul : gelu_mul;
   gated(a.gate, a.up, a.gate);
-  add_product(a.gate, weights.down, weights.post_ffn_norm, a);
+  add_product(a.gate, weights.down, weights.post_ffn_norm, a, product_seconds_.down);
 }
 
 void Transformer::begin_attention(const Activations& a, const KvStep& cache_step) {
@@ -183,12 +192,14 @@ std::span<const float> Transformer::logits_of(const Activations& a, std::int64_t
 std::span<const float> Transformer::forward(std::span<const TokenId> tokens, SequenceId sequence,
                                             std::span<const TokenId> told) {
   const Activations a = run_layers(tokens, sequence, told);
+  const Timed timed(product_seconds_.output);
   return logits_of(a, std::ssize(tokens) - 1, 1);
 }
 
 TokenId Transformer::forward_to_likeliest(std::span<const TokenId> tokens, SequenceId sequence,
                                           std::span<const TokenId> told, std::int64_t among) {
   const Activations a = run_layers(tokens, sequence, told);
+  const Timed timed(product_seconds_.output);
   const std::int64_t last = std::ssize(tokens) - 1;
   WeightMatrix& output = weights_->output_matrix();
   // A copy that makes each token cheaper is made when tokens without it have cost as much.

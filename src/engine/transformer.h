@@ -18,6 +18,12 @@
 
 namespace headwise {
 
+/// What a model's products took so far, in seconds, by matrix.
+struct ProductSeconds {
+  double qkv = 0.0, attention_output = 0.0, gate_up = 0.0, down = 0.0;
+  double output = 0.0;  ///< with the last norm and the search for the likeliest token
+};
+
 /// The type of q in this engine's attention.
 inline DType q_type_of(Maths maths) { return maths == Maths::bf16 ? DType::bf16 : DType::f32; }
 
@@ -44,6 +50,12 @@ class Transformer {
   TokenId forward_to_likeliest(std::span<const TokenId> tokens, SequenceId sequence,
                                std::span<const TokenId> told, std::int64_t among);
 
+  /// The same without logits: for tokens whose followers are known.
+  void extend(std::span<const TokenId> tokens, SequenceId sequence,
+              std::span<const TokenId> told = {}) {
+    run_layers(tokens, sequence, told);
+  }
+
   /// The same, with the logits of the token after each of `tokens`, in order, to `row`.
   void forward_each(
       std::span<const TokenId> tokens, SequenceId sequence,
@@ -61,6 +73,7 @@ class Transformer {
   void prepare(Phase phase);
   std::span<const StepAttention> attention() const { return attention_; }  ///< by group
   double attention_seconds() const;  ///< spent in attention so far
+  const ProductSeconds& product_seconds() const { return product_seconds_; }
   std::int32_t max_tokens() const { return max_tokens_; }
   std::int64_t vocab_size() const { return weights_->config.vocab; }
 
@@ -74,7 +87,7 @@ class Transformer {
   void project_qkv(const Activations& a, LayerWeights& weights, int group);
   void feed_forward(const Activations& a, LayerWeights& weights);
   void add_product(const TensorView& x, WeightMatrix& w, const std::vector<float>& post_norm,
-                   const Activations& a);
+                   const Activations& a, double& seconds);
   MutableTensorView final_norm(const Activations& a, std::int64_t first, std::int64_t count) const;
   std::span<const float> logits_of(const Activations& a, std::int64_t first, std::int64_t count);
 
@@ -88,6 +101,7 @@ class Transformer {
   std::vector<RopeTable> ropes_;          // by group
   std::span<KvCalibration> calibrations_;
   StepBuffers buffers_;
+  ProductSeconds product_seconds_;
   int likeliest_tokens_ = 0;   // that forward_to_likeliest() has returned
   std::vector<float> logits_;  // [rows that are wanted together, vocab]
 };

@@ -64,11 +64,8 @@ struct Bf16Product::Packed {
   std::int64_t columns = 0;
   memory weights;
   std::unordered_map<std::int64_t, dnnl::matmul> by_shape;  // (rows of x, y's stride, into)
-  AlignedBytes input;                                       // x as bf16
-  std::int64_t input_rows = 0;
 
   const dnnl::matmul& primitive(const Rows<const float>& x, const Rows<float>& y, Into into);
-  void convert(const Rows<const float>& x);
 };
 
 Bf16Product::Bf16Product(std::span<const StoredRows> parts) : packed_(std::make_unique<Packed>()) {
@@ -91,16 +88,26 @@ Bf16Product::Bf16Product(std::span<const StoredRows> parts) : packed_(std::make_
 
 Bf16Product::~Bf16Product() = default;
 
-void Bf16Product::Packed::convert(const Rows<const float>& x) {
-  if (x.count > input_rows) {
-    input = allocate_aligned(x.count * columns * 2);
-    input_rows = x.count;
+namespace {
+
+/// x as bf16, until the thread's next call. One buffer serves all matrices, one after another: a
+/// model's would be a hundred megabytes, touched for the first time while somebody waits.
+std::uint16_t* rounded(const Rows<const float>& x) {
+  thread_local AlignedBytes buffer;
+  thread_local std::int64_t size = 0;
+  const std::int64_t bytes = x.count * x.width * 2;
+  if (bytes > size) {
+    buffer = allocate_aligned(bytes);
+    size = bytes;
   }
-  auto* target = reinterpret_cast<std::uint16_t*>(input.get());
+  auto* target = reinterpret_cast<std::uint16_t*>(buffer.get());
 #pragma omp parallel for
   for (std::int64_t row = 0; row < x.count; ++row)
-    round_to_bf16(x[row], target + row * columns, columns);
+    round_to_bf16(x[row], target + row * x.width, x.width);
+  return target;
 }
+
+}  // namespace
 
 /// Making one takes up to a millisecond, so that they are kept.
 const dnnl::matmul& Bf16Product::Packed::primitive(const Rows<const float>& x, const Rows<float>& y,
@@ -121,11 +128,11 @@ void Bf16Product::run(const Rows<const float>& x, const Rows<float>& y, Into int
   check(y.count == x.count && y.width == packed.rows, "y is [", y.count, ", ", y.width,
         "], must be [", x.count, ", ", packed.rows, "]");
   if (x.count == 0) return;
-  packed.convert(x);
+  std::uint16_t* const rounded_x = rounded(x);
   const SignalsHeld held;
   const dnnl::matmul& matmul = packed.primitive(x, y, into);
   memory input(matrix(x.count, packed.columns, memory::data_type::bf16, packed.columns), cpu(),
-               packed.input.get());
+               rounded_x);
   memory output(matrix(y.count, packed.rows, memory::data_type::f32, y.stride), cpu(), y.data);
   dnnl::stream stream(cpu());
   matmul.execute(

@@ -57,6 +57,44 @@ class CodesignCommand : public testing::Test {
   std::filesystem::path folder_;
 };
 
+TEST_F(CodesignCommand, PredictsByWhatWasMeasuredHere) {
+  TinyModel tiny = gemma3_model();
+  tiny.context = 512;
+  const std::string model = write("tiny.gguf", gguf_of(tiny));
+  const std::string own = folder() + "/own.json", hardware = folder() + "/here.json";
+  const Outcome bench = run_program({"bench", "model", model, "--chunk", "64", "--save", own});
+  ASSERT_EQ(bench.status, 0) << bench.err;
+  EXPECT_NE(bench.out.find("layer_overhead"), std::string::npos);
+  const Json measured = advice({model, "--hardware", "local", "--save-hardware", hardware,
+                                "--calibration", own, "--contexts", "256"});
+  EXPECT_NE(input(measured, "hardware")["why"].get<std::string>().find("measured now"),
+            std::string::npos);
+  const Json again = advice({model, "--hardware", hardware, "--calibration", own, "--chunk", "64",
+                             "--contexts", "192,256,448"});
+  double before = 0.0;
+  for (const Json& row : again["contexts"]) {
+    EXPECT_GT(row["prefill_ms"].get<double>(), before);
+    before = row["prefill_ms"];
+    EXPECT_NE(row["source"], "assumed") << row;
+  }
+  EXPECT_EQ(input(again, "weights")["source"], "config");
+}
+
+TEST_F(CodesignCommand, RefusesMeasurementsOfAnotherSystem) {
+  const std::string own = write("own.json", R"({"source": "measured", "system": "toaster",
+    "framework": "headwise", "version": "1", "date": "2026-12-01", "origin": "a test",
+    "queries": [{"query": "gemm", "axes": [{"name": "m", "unit": "rows", "scale": "log"}],
+                 "tables": [{"fixed": {}, "points": [[1, 2]]}]}]})");
+  const Outcome outcome =
+      run_program({"codesign", config("llama-3.1-8b"), "--hardware", "h200", "--calibration", own});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("own.json: is of toaster, the hardware is h200"), std::string::npos)
+      << outcome.err;
+  const Outcome idle = run_program(
+      {"codesign", config("llama-3.1-8b"), "--hardware", "h200", "--save-hardware", "x.json"});
+  EXPECT_EQ(idle.status, 2);
+}
+
 TEST_F(CodesignCommand, AnswersInOneDocument) {
   const Json document =
       advice({config("llama-3.1-8b"), "--hardware", "h200", "--contexts", "4k,32k"});

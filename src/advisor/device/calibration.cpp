@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "advisor/device/data_folders.h"
@@ -125,6 +126,12 @@ CalibrationAnswer Calibration::lookup(std::string_view query, const AxisValues& 
 
 std::vector<std::filesystem::path> list_calibrations() {
   return data_files(data_folders("calibration"));
+}
+
+std::vector<std::filesystem::path> list_own_calibrations() {
+  const char* own = std::getenv("HEADWISE_CALIBRATION");
+  if (own == nullptr || *own == '\0') return {};
+  return data_files({data_folders("calibration", own).front()});
 }
 
 }  // namespace headwise

@@ -25,7 +25,7 @@ using ScalingLaw = std::function<double(const AxisValues&)>;
 struct CalibratedTime {
   double microseconds = 0.0;
   Basis basis = Basis::measured;
-  double error_bar = 0.0;  ///< relative; 0: the very point was measured
+  double error_bar = 0.0;  ///< relative; of a point that was measured its spread, 0 if unknown
   std::filesystem::path file;
   std::vector<GridAxis> axes;         ///< of the points
   std::vector<MeasuredPoint> points;  ///< that the time is made of
@@ -45,7 +45,8 @@ struct CalibrationTable {
   CalibrationGrid grid;
 };
 
-/// Measured times of one system, from a file (docs/calibration.md).
+/// Measured times of one system, from a file (docs/calibration.md) or a result of bench that has
+/// one among its fields.
 class Calibration {
  public:
   enum class Source : std::uint8_t { measured, third_party };
@@ -81,5 +82,9 @@ class Calibration {
 
 /// The files that come with Headwise.
 std::vector<std::filesystem::path> list_calibrations();
+
+/// The *.json of the folder that HEADWISE_CALIBRATION names; none if it is not set. Throws Error if
+/// it is no folder.
+std::vector<std::filesystem::path> list_own_calibrations();
 
 }  // namespace headwise

@@ -71,7 +71,9 @@ double value_of(Points slice, std::size_t axis) { return slice.front().at[axis];
 
 GridEstimate Walk::estimate(Points points, std::size_t axis) {
   if (axis == axes_.size())
-    return {.microseconds = points.front().microseconds, .of = {&points.front()}};
+    return {.microseconds = points.front().microseconds,
+            .error = points.front().spread,
+            .of = {&points.front()}};
   const double x = at_[axis];
   const std::size_t count = count_below(points, axis, x);
   const Points below = points.first(count), above = points.subspan(count);

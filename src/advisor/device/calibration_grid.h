@@ -23,13 +23,14 @@ struct GridAxis {
 struct MeasuredPoint {
   std::vector<double> at;  ///< [axes]
   double microseconds = 0.0;
+  double spread = 0.0;  ///< relative, of its measurements; 0: not known
 };
 
 /// What the grid says of one place.
 struct GridEstimate {
   double microseconds = 0.0;
   Basis basis = Basis::measured;
-  double error = 0.0;                    ///< relative; of a measured point 0
+  double error = 0.0;                    ///< relative; of a measured point its spread
   std::vector<const MeasuredPoint*> of;  ///< of the grid's, which must outlive this
   std::string why_not;                   ///< not empty: there is no estimate
 };

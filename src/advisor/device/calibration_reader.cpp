@@ -12,8 +12,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr JsonLimits kLimits{.bytes = 1 << 24, .depth = 8, .values = 1 << 21};
+constexpr JsonLimits kLimits{.bytes = 1 << 24, .depth = 10, .values = 1 << 21};
 constexpr double kLongestMicroseconds = 1e10;
+constexpr double kMostSpread = 1e3;
 constexpr std::size_t kMostAxes = 6;
 
 const Json& array_of(JsonFields& fields, const std::string& name) {
@@ -37,8 +38,9 @@ Calibration::Source read_source(JsonFields& fields) {
 Calibration::Origin read_origin(JsonFields& fields, const std::filesystem::path& file) {
   const Calibration::Source source = read_source(fields);
   const bool is_ours = source == Calibration::Source::measured;
+  const std::string stem = file.stem();
   Calibration::Origin origin{
-      .name = fields.string("name"),
+      .name = is_ours ? fields.string_or("name", stem) : fields.string("name"),
       .source = source,
       .system = fields.string("system"),
       .framework = fields.string("framework"),
@@ -47,7 +49,7 @@ Calibration::Origin read_origin(JsonFields& fields, const std::filesystem::path&
       .origin = fields.string("origin"),
       .licence = is_ours ? fields.string_or("licence", "") : fields.string("licence"),
       .file = file};
-  check(origin.name == file.stem(), "field 'name' is not the file's name");
+  check(origin.name == stem, "field 'name' is not the file's name");
   fields.string_or("notice", "");  // for who reads the file
   return origin;
 }
@@ -87,11 +89,15 @@ AxisValues read_fixed(JsonFields fields, const std::vector<GridAxis>& axes) {
 
 MeasuredPoint read_point(const Json& row, const std::vector<GridAxis>& axes,
                          const std::string& place) {
-  check(row.is_array() && row.size() == axes.size() + 1, "field '", place, "' is not an array of ",
-        axes.size() + 1, " numbers");
+  const std::size_t least = axes.size() + 1;  // the spread may be left out
+  check(row.is_array() && (row.size() == least || row.size() == least + 1), "field '", place,
+        "' is not an array of ", least, " or ", least + 1, " numbers");
   for (const Json& number : row)
     check(number.is_number(), "field '", place, "' holds something other than numbers");
-  MeasuredPoint point{.microseconds = row.back().get<double>()};
+  MeasuredPoint point{.microseconds = row[axes.size()].get<double>()};
+  if (row.size() > least) point.spread = row[least].get<double>();
+  check(point.spread >= 0.0 && point.spread <= kMostSpread, "field '", place,
+        "' has a spread out of range: ", point.spread);
   check(point.microseconds > 0.0 && point.microseconds <= kLongestMicroseconds, "field '", place,
         "' has a time out of range: ", point.microseconds);
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -137,9 +143,18 @@ void read_query(const Json& each, const std::string& place, std::vector<Calibrat
   query.refuse_others();
 }
 
+/// A calibration, or the part of a result of bench that is one; what else bench says is not ours.
+const Json& calibration_in(const Json& document) {
+  if (!document.is_object() || !document.contains("device")) return document;
+  const auto found = document.find("calibration");
+  check(found != document.end(),
+        "field 'calibration' is missing: nothing was measured that one holds");
+  return *found;
+}
+
 Calibration parse(const std::string& text, const std::filesystem::path& file) {
   const Json document = parse_json(text, kLimits);
-  JsonFields fields(document);
+  JsonFields fields(calibration_in(document));
   Calibration::Origin origin = read_origin(fields, file);
   std::vector<CalibrationTable> tables;
   std::size_t index = 0;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "advisor/device/data_folders.h"
+#include "advisor/device/hardware_fields.h"
 #include "core/check.h"
 #include "model/json/json_fields.h"
 #include "model/json/json_text.h"
@@ -15,54 +16,23 @@ namespace headwise {
 namespace fs = std::filesystem;
 namespace {
 
-struct Unit {
-  const char* name;
-  double size;
-};
-constexpr std::array kRates{Unit{"GB/s", 1e9}, Unit{"TB/s", 1e12}};
-constexpr std::array kSizes{Unit{"KiB", 1024.0}, Unit{"MiB", 1048576.0}, Unit{"GiB", 1073741824.0},
-                            Unit{"GB", 1e9}};
-constexpr std::array kFlops{Unit{"TFLOP/s", 1e12}};
-constexpr std::array kCounts{Unit{"count", 1.0}};
-constexpr std::array kExps{Unit{"10^12/s", 1e12}};
-
-/// A field of the files. What lies outside of `least` to `most` is a slip of the unit.
-struct Field {
-  const char* name;
-  std::optional<Figure> Hardware::*figure;
-  std::span<const Unit> units;
-  double least, most;
-};
-constexpr std::array kFields{
-    Field{"memory_bandwidth", &Hardware::memory_bytes_per_s, kRates, 1e9, 1e15},
-    Field{"memory", &Hardware::memory_bytes, kSizes, 1e8, 1e14},
-    Field{"bf16", &Hardware::bf16_flops, kFlops, 1e10, 1e18},
-    Field{"fp8", &Hardware::fp8_flops, kFlops, 1e10, 1e18},
-    Field{"fp4", &Hardware::fp4_flops, kFlops, 1e10, 1e18},
-    Field{"link", &Hardware::link_bytes_per_s, kRates, 1e8, 1e14},
-    Field{"multiprocessors", &Hardware::multiprocessors, kCounts, 1, 1e5},
-    Field{"exp", &Hardware::exp_per_s, kExps, 1e9, 1e16},
-    Field{"l2", &Hardware::l2_bytes, kSizes, 1e4, 1e11},
-    Field{"last_level_cache", &Hardware::last_level_cache_bytes, kSizes, 1e4, 1e12},
-    Field{"shared_memory", &Hardware::shared_memory_bytes, kSizes, 1024, 1e8},
-};
-
-constexpr std::array kSources{FigureSource::datasheet, FigureSource::measured_elsewhere,
-                              FigureSource::calculated, FigureSource::unverified};
+constexpr std::array kSources{FigureSource::datasheet, FigureSource::measured,
+                              FigureSource::measured_elsewhere, FigureSource::calculated,
+                              FigureSource::unverified};
 
 FigureSource read_source(JsonFields& fields) {
   const std::string text = fields.string("source");
   const auto found =
       std::ranges::find_if(kSources, [&](FigureSource source) { return name_of(source) == text; });
   check(found != kSources.end(), "field ", fields.full("source"),
-        " is none of datasheet, measured elsewhere, calculated, unverified");
+        " is none of datasheet, measured, measured elsewhere, calculated, unverified");
   return *found;
 }
 
-double read_unit(JsonFields& fields, const Field& field) {
+double read_unit(JsonFields& fields, const HardwareField& field) {
   const std::string text = fields.string("unit");
   std::string known;
-  for (const Unit& unit : field.units) {
+  for (const HardwareUnit& unit : field.units) {
     if (unit.name == text) return unit.size;
     known += concat(known.empty() ? "" : ", ", unit.name);
   }
@@ -70,14 +40,14 @@ double read_unit(JsonFields& fields, const Field& field) {
               concat("field ", fields.full("unit"), " is none of ", known));
 }
 
-double read_value(JsonFields& fields, const char* name, double unit, const Field& field) {
+double read_value(JsonFields& fields, const char* name, double unit, const HardwareField& field) {
   const double value = fields.number(name, 0.0) * unit;
   check(value >= field.least && value <= field.most, "field ", fields.full(name),
         " is out of range: ", value, " is not from ", field.least, " to ", field.most);
   return value;
 }
 
-std::vector<OtherFigure> read_others(JsonFields& fields, double unit, const Field& field) {
+std::vector<OtherFigure> read_others(JsonFields& fields, double unit, const HardwareField& field) {
   if (!fields.has("others")) return {};
   const nlohmann::json& list = fields.value("others");
   check(list.is_array(), "field ", fields.full("others"), " is not an array");
@@ -93,7 +63,7 @@ std::vector<OtherFigure> read_others(JsonFields& fields, double unit, const Fiel
   return others;
 }
 
-Figure read_figure(JsonFields fields, const Field& field) {
+Figure read_figure(JsonFields fields, const HardwareField& field) {
   const double unit = read_unit(fields, field);
   Figure figure{.value = read_value(fields, "value", unit, field),
                 .source = read_source(fields),
@@ -116,11 +86,11 @@ Hardware::Kind read_kind(JsonFields& fields) {
 
 void read_lacks(JsonFields& fields, Hardware& hardware) {
   if (!fields.has("lacks")) return;
-  hardware.lacks = fields.strings("lacks", kFields.size());
+  hardware.lacks = fields.strings("lacks", kHardwareFields.size());
   for (const std::string& name : hardware.lacks) {
-    const auto field =
-        std::ranges::find_if(kFields, [&](const Field& each) { return each.name == name; });
-    check(field != kFields.end(), "field 'lacks' names something that is no field");
+    const auto field = std::ranges::find_if(
+        kHardwareFields, [&](const HardwareField& each) { return each.name == name; });
+    check(field != kHardwareFields.end(), "field 'lacks' names something that is no field");
     check(!(hardware.*field->figure), "field 'lacks' names ", name, ", which is given");
   }
 }
@@ -128,13 +98,15 @@ void read_lacks(JsonFields& fields, Hardware& hardware) {
 Hardware parse_hardware(const std::string& text, const fs::path& file) {
   const nlohmann::json document = parse_json(text);
   JsonFields fields(document);
-  Hardware hardware{.name = fields.string("name"),
+  const std::string name = fields.string("name");
+  Hardware hardware{.name = name,
+                    .system = fields.string_or("system", name),
                     .title = fields.string("title"),
                     .kind = read_kind(fields),
                     .note = fields.string_or("note", ""),
                     .file = file};
   check(hardware.name == file.stem(), "field 'name' is not the file's name");
-  for (const Field& field : kFields)
+  for (const HardwareField& field : kHardwareFields)
     if (fields.has(field.name))
       hardware.*field.figure = read_figure(fields.object(field.name), field);
   check(hardware.memory_bytes_per_s.has_value(), "field 'memory_bandwidth' is missing");
@@ -161,6 +133,8 @@ const char* name_of(FigureSource source) {
   switch (source) {
     case FigureSource::datasheet:
       return "datasheet";
+    case FigureSource::measured:
+      return "measured";
     case FigureSource::measured_elsewhere:
       return "measured elsewhere";
     case FigureSource::calculated:

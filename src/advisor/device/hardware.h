@@ -9,7 +9,13 @@
 
 namespace headwise {
 
-enum class FigureSource : std::uint8_t { datasheet, measured_elsewhere, calculated, unverified };
+enum class FigureSource : std::uint8_t {
+  datasheet,
+  measured,  ///< on the very device, by Headwise
+  measured_elsewhere,
+  calculated,
+  unverified
+};
 const char* name_of(FigureSource source);  ///< as the files have it: "measured elsewhere"
 
 /// Another value that is in circulation for the same thing.
@@ -33,13 +39,14 @@ struct Figure {
 struct Hardware {
   enum class Kind : std::uint8_t { gpu, cpu };
 
-  std::string name;   ///< the file's, without .json
-  std::string title;  ///< as people call it
+  std::string name;    ///< the file's, without .json
+  std::string system;  ///< that calibrations are of; the name if the file does not say
+  std::string title;   ///< as people call it
   Kind kind = Kind::gpu;
   std::string note;
   std::filesystem::path file;
   std::optional<Figure> memory_bytes_per_s, memory_bytes;
-  std::optional<Figure> bf16_flops, fp8_flops, fp4_flops;  ///< a second
+  std::optional<Figure> f32_flops, bf16_flops, fp8_flops, fp4_flops;  ///< a second
   std::optional<Figure> link_bytes_per_s;
   std::optional<Figure> multiprocessors, exp_per_s;
   std::optional<Figure> l2_bytes, last_level_cache_bytes;

@@ -55,6 +55,7 @@ const char* name_of(DeviceLimit limit) {
 
 std::optional<double> product_rate(const Hardware& hardware, DType type) {
   if (is_8_bit(type) && hardware.fp8_flops) return hardware.fp8_flops->value;
+  if (type == DType::f32) return value_of(hardware.f32_flops);
   return value_of(hardware.bf16_flops);
 }
 
@@ -162,14 +163,14 @@ Estimate AssumedTimes::time(const Product& product) const {
   const auto n = static_cast<double>(product.n);
   const auto k = static_cast<double>(product.k);
   constexpr double kActivationBytes = 2.0;
-  return bound(
-      describe(product),
-      {.flops = 2.0 * m * n * k,
-       .bytes = n * k * bytes_per_weight(product.weights) + kActivationBytes * m * (n + k)},
-      {.flops_per_s = product_rate(hardware_, product.weights),
-       .products = efficiencies_.products,
-       .read = efficiencies_.product_read,
-       .exponentials = {}});
+  const double stored =
+      product.stored ? product.stored->bytes_per_weight : bytes_per_weight(product.weights);
+  return bound(describe(product),
+               {.flops = 2.0 * m * n * k, .bytes = n * k * stored + kActivationBytes * m * (n + k)},
+               {.flops_per_s = product_rate(hardware_, product.weights),
+                .products = efficiencies_.products,
+                .read = efficiencies_.product_read,
+                .exponentials = {}});
 }
 
 Estimate AssumedTimes::time(const Experts& experts) const {
@@ -226,7 +227,8 @@ Estimate AssumedTimes::time(const Exchange& exchange) const {
 
 std::string describe(const Product& product) {
   return concat("product ", product.m, " x ", product.n, " x ", product.k, ", ",
-                name_of(product.weights));
+                product.stored ? std::string_view(product.stored->name) : name_of(product.weights),
+                product.largest_only ? kLargestRow : "");
 }
 
 std::string describe(const Experts& experts) {

@@ -52,6 +52,9 @@ class AssumedTimes {
   std::optional<double> link_;
 };
 
+/// Behind the weights' name, where calibrations are asked for Product::largest_only.
+inline constexpr const char* kLargestRow = ", largest row";
+
 /// For people.
 std::string describe(const Product& product);
 std::string describe(const Experts& experts);

@@ -36,6 +36,10 @@ std::string type_name(DType type) {
   return std::string(name_of(type == DType::f16 ? DType::bf16 : type));
 }
 
+double pairs_of(const AttentionSpan& span, const NewTokens& tokens) {
+  return static_cast<double>(attention_pairs(span, tokens));
+}
+
 /// Causal pairs over a whole prefill, or bytes, which go by batch and length, over a decode.
 ScalingLaw law_of(bool is_prefill) {
   if (!is_prefill)
@@ -44,19 +48,15 @@ ScalingLaw law_of(bool is_prefill) {
       return number(at, "batch") * (window > 0.0 ? std::min(window, length) : length);
     };
   return [](const AxisValues& at) {
-    const double length = number(at, "q_len"), window = number(at, "window");
-    const double pairs = window > 0.0 && window < length
-                             ? window * length - window * (window - 1.0) / 2.0
-                             : length * (length + 1.0) / 2.0;
-    return number(at, "batch") * pairs;
+    const auto whole = [&](const char* name) { return std::llround(number(at, name)); };
+    AttentionSpan span;
+    if (number(at, "window") > 0.0) span = {SpanKind::sliding_window, whole("window")};
+    return number(at, "batch") *
+           pairs_of(span, {.prefix = whole("prefix"), .count = whole("q_len")});
   };
 }
 
 bool is_decode(const NewTokens& tokens) { return tokens.count == 1 && tokens.prefix > 0; }
-
-double pairs_of(const AttentionSpan& span, const NewTokens& tokens) {
-  return static_cast<double>(attention_pairs(span, tokens));
-}
 
 /// `values` but for the head counts and the dimension.
 bool is_comparable(const AxisValues& fixed, const AxisValues& values) {
@@ -121,6 +121,8 @@ Estimate AttentionTables::time(const CoreAttention& core) const {
 Estimate AttentionTables::softmax(const SoftmaxAttention& shape, const CoreAttention& core) const {
   const NewTokens& tokens = core.tokens;
   if (is_decode(tokens)) return decoded(shape, core);
+  if (core.chunk > 0 && shape.span.kind != SpanKind::chunked && times_.has_axis(kPrefill, "prefix"))
+    if (Estimate steps = in_steps(shape, core)) return steps;
   if (shape.span.kind != SpanKind::full && tokens.prefix + tokens.count <= shape.span.tokens) {
     CoreAttention within = core;  // nothing is out of sight
     SoftmaxAttention full = shape;
@@ -138,6 +140,28 @@ Estimate AttentionTables::softmax(const SoftmaxAttention& shape, const CoreAtten
       break;
   }
   return table(true, shape, 0, core, static_cast<double>(tokens.count));
+}
+
+/// Between measured prefixes times are lines: steps in a row take what the one in their middle
+/// does.
+Estimate AttentionTables::in_steps(const SoftmaxAttention& shape, const CoreAttention& core) const {
+  constexpr std::int64_t kMostRuns = 16;
+  const auto [prefix, count] = core.tokens;
+  const std::int64_t window = shape.span.kind == SpanKind::full ? 0 : shape.span.tokens;
+  const auto step = [&](std::int64_t before, std::int64_t tokens) {
+    CoreAttention one = core;
+    one.tokens = {.prefix = prefix + before, .count = tokens};
+    return table(true, shape, window, one, static_cast<double>(tokens));
+  };
+  const std::int64_t steps = count / core.chunk, runs = std::min(steps, kMostRuns);
+  Estimate estimate;
+  for (std::int64_t run = 0; run < runs; ++run) {
+    const std::int64_t first = steps * run / runs, end = steps * (run + 1) / runs;
+    estimate += step(core.chunk * (first + end - 1) / 2, core.chunk)
+                    .scaled(static_cast<double>(end - first));
+  }
+  if (const std::int64_t rest = count % core.chunk; rest > 0) estimate += step(count - rest, rest);
+  return estimate;
 }
 
 /// Chunks do not see each other.
@@ -192,7 +216,7 @@ Estimate AttentionTables::table(bool is_prefill, const SoftmaxAttention& shape, 
                     {"window", static_cast<double>(window)},
                     {"batch", static_cast<double>(core.batch)},
                     {is_prefill ? "q_len" : "kv_len", length}};
-  if (is_prefill) values["prefix"] = 0.0;
+  if (is_prefill) values["prefix"] = static_cast<double>(core.tokens.prefix);
   Estimate estimate = shape.head_dim_qk == shape.head_dim_v
                           ? times_.lookup(describe(core), is_prefill ? kPrefill : kDecode, values,
                                           law_of(is_prefill))

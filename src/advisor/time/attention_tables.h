@@ -15,7 +15,9 @@ namespace headwise {
 ///   window     decode is full attention over the window; prefill by pairs and window_keys a row
 ///   chunk      requests of their own: exact
 ///   prefix     prefill of the whole, by pairs; at least a decode over the whole
-/// What no rule reaches is unknown, with the reason. Linear attention and sparse indexers are.
+/// Where steps behind prefixes were measured, a prefill is its steps, one behind the other: no
+/// rule. What no rule reaches is unknown, with the reason. Linear attention and sparse indexers
+/// are.
 class AttentionTables {
  public:
   /// Both outlive it.
@@ -26,6 +28,7 @@ class AttentionTables {
 
  private:
   Estimate softmax(const SoftmaxAttention& shape, const CoreAttention& core) const;
+  Estimate in_steps(const SoftmaxAttention& shape, const CoreAttention& core) const;
   Estimate chunked(const SoftmaxAttention& shape, const CoreAttention& core) const;
   Estimate windowed(const SoftmaxAttention& shape, const CoreAttention& core) const;
   Estimate appended(const SoftmaxAttention& shape, const CoreAttention& core) const;

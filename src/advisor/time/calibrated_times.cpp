@@ -102,6 +102,15 @@ Estimate CalibratedTimes::lookup(const std::string& what, std::string_view query
   return unknown(why_not.empty() ? concat("nothing was measured of ", query) : why_not);
 }
 
+bool CalibratedTimes::has_axis(std::string_view query, std::string_view axis) const {
+  return std::ranges::any_of(asked(query), [&](const Calibration* calibration) {
+    return std::ranges::any_of(calibration->tables(), [&](const CalibrationTable& table) {
+      return table.query == query &&
+             std::ranges::find(table.grid.axes(), axis, &GridAxis::name) != table.grid.axes().end();
+    });
+  });
+}
+
 std::vector<AxisValues> CalibratedTimes::measured(std::string_view query) const {
   std::vector<AxisValues> values;
   for (const Calibration* calibration : asked(query))

@@ -29,6 +29,9 @@ class CalibratedTimes {
   Estimate lookup(const std::string& what, std::string_view query, const AxisValues& values,
                   const ScalingLaw& law) const;
 
+  /// Whether a calibration that is asked for `query` has `axis` among its axes.
+  bool has_axis(std::string_view query, std::string_view axis) const;
+
   /// The fixed values of all tables of `query`.
   std::vector<AxisValues> measured(std::string_view query) const;
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "advisor/model/model_work.h"
+#include "advisor/time/projections.h"
 #include "core/check.h"
 
 namespace headwise {
@@ -66,6 +67,21 @@ struct Shard {
   }
 };
 
+double stored_bytes(const StoredFormat& format, double weights) {
+  return weights * (format.bytes_per_weight + kBf16Bytes);
+}
+
+double attention_bytes(const Attention& attention, std::int64_t hidden,
+                       const Deployment& deployment) {
+  if (!deployment.stored)
+    return static_cast<double>(attention_parameters(attention, hidden)) *
+           bytes_per_weight(deployment.projections);
+  double bytes = 0.0;
+  for (const Product& product : attention_projections(attention, hidden, {}, deployment))
+    bytes += stored_bytes(*product.stored, static_cast<double>(product.n * product.k));
+  return bytes;
+}
+
 double feed_forward_bytes(const FeedForward& feed_forward, std::int64_t hidden,
                           const Deployment& deployment) {
   const double weight = bytes_per_weight(deployment.feed_forward);
@@ -73,8 +89,13 @@ double feed_forward_bytes(const FeedForward& feed_forward, std::int64_t hidden,
     return 3.0 * static_cast<double>(hidden) * static_cast<double>(width) * weight;
   };
   const auto tp = static_cast<double>(deployment.tp_ff);
-  if (const auto* dense = std::get_if<DenseFeedForward>(&feed_forward))
-    return gated(dense->width) / tp;
+  if (const auto* dense = std::get_if<DenseFeedForward>(&feed_forward)) {
+    if (!deployment.stored) return gated(dense->width) / tp;
+    const double matrix = static_cast<double>(hidden) * static_cast<double>(dense->width);
+    return (stored_bytes(deployment.stored->gate_up, 2.0 * matrix) +
+            stored_bytes(deployment.stored->down, matrix)) /
+           tp;
+  }
   const auto& moe = std::get<MixtureOfExperts>(feed_forward);
   const std::int64_t columns = moe.experts + (moe.shared_gate ? 1 : 0);
   return static_cast<double>(moe.experts) * gated(moe.expert_width) /
@@ -136,14 +157,14 @@ Attention sharded(const Attention& attention, std::int64_t tp) {
 double weight_bytes(const ModelDescription& model, const Deployment& deployment) {
   double bytes = 0.0;
   for (const auto& [count, layer] : model.groups) {
-    const auto attention = static_cast<double>(
-        attention_parameters(sharded(layer.attention, deployment.tp), model.hidden));
     bytes += static_cast<double>(count) *
-             (attention * bytes_per_weight(deployment.projections) +
+             (attention_bytes(sharded(layer.attention, deployment.tp), model.hidden, deployment) +
               feed_forward_bytes(layer.feed_forward, model.hidden, deployment));
   }
-  const double table = static_cast<double>(model.vocab) * static_cast<double>(model.hidden) *
-                       kBf16Bytes / static_cast<double>(deployment.tp);
+  const double table =
+      static_cast<double>(model.vocab) * static_cast<double>(model.hidden) *
+      (deployment.stored ? deployment.stored->output.bytes_per_weight : kBf16Bytes) /
+      static_cast<double>(deployment.tp);
   // Embedding and output matrix lie on different stages, if there are several.
   const double tables = model.tied_embeddings || deployment.pp > 1 ? table : 2.0 * table;
   return bytes * stage_share(model, deployment) + tables;

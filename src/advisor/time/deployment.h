@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "advisor/model/model_description.h"
+#include "advisor/model/stored_matrices.h"
 #include "advisor/model/weight_format.h"
 #include "headwise/dtype.h"
 
@@ -14,6 +16,7 @@ namespace headwise {
 struct Deployment {
   WeightFormat projections = WeightFormat::bf16;   ///< of attention
   WeightFormat feed_forward = WeightFormat::bf16;  ///< dense, shared and routed experts
+  std::optional<StoredMatrices> stored;            ///< a dense model's, instead of both
   DType kv_type = DType::bf16;
   DType q_type = DType::bf16;
   std::int64_t chunk = 8192;  ///< tokens that linear layers take at once, of one attention group
@@ -50,7 +53,8 @@ double stage_share(const ModelDescription& model, const Deployment& deployment);
 Attention sharded(const Attention& attention, std::int64_t tp);
 
 /// Bytes of weights on the fullest device: embedding and output matrix are bf16 and split by tp,
-/// routers bf16 and everywhere, MLA's down projections everywhere.
+/// routers bf16 and everywhere, MLA's down projections everywhere. What is stored in blocks lies
+/// there once more in bf16, for prompts, but for the output matrix.
 double weight_bytes(const ModelDescription& model, const Deployment& deployment);
 
 }  // namespace headwise

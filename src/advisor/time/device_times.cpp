@@ -1,6 +1,8 @@
 #include "advisor/time/device_times.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "advisor/time/attention_tables.h"
 #include "advisor/time/expert_tables.h"
@@ -22,7 +24,10 @@ double product_work(const AxisValues& at) {
 }
 
 AxisValues values_of(const Product& product) {
-  return {{"weights", std::string(name_of(product.weights))},
+  std::string weights =
+      product.stored ? product.stored->name : std::string(name_of(product.weights));
+  if (product.largest_only) weights += kLargestRow;
+  return {{"weights", std::move(weights)},
           {"m", static_cast<double>(product.m)},
           {"n", static_cast<double>(product.n)},
           {"k", static_cast<double>(product.k)}};
@@ -38,8 +43,24 @@ Estimate DeviceTimes::time(const CoreAttention& attention) const {
 Estimate DeviceTimes::time(const Product& product) const {
   const std::string what = describe(product);
   if (const auto found = known_.find(what); found != known_.end()) return found->second;
-  const Estimate measured = calibrated_.lookup(what, "gemm", values_of(product), product_work);
+  Estimate measured = calibrated_.lookup(what, "gemm", values_of(product), product_work);
+  if (!measured && product.largest_only) {
+    Product all = product;
+    all.largest_only = false;
+    measured = time(all);
+  }
   return known_[what] = measured ? measured : assumed_.time(product);
+}
+
+Estimate DeviceTimes::time(const Pass& pass) const {
+  const Estimate measured =
+      calibrated_.lookup("norms and residuals", "layer_overhead",
+                         {{"hidden", static_cast<double>(pass.hidden)},
+                          {"projected", static_cast<double>(pass.projected)},
+                          {"feed_forward", static_cast<double>(pass.feed_forward)},
+                          {"rows", static_cast<double>(pass.rows)}},
+                         [](const AxisValues& at) { return number(at, "rows"); });
+  return measured ? measured : assumed_.time(pass);
 }
 
 Estimate DeviceTimes::time(const Experts& experts) const {
@@ -63,9 +84,10 @@ Estimate DeviceTimes::time(const Exchange& exchange) const {
 }
 
 DeviceTimes device_times(const Hardware& hardware, std::string_view framework,
-                         std::optional<double> link_bytes_per_s) {
+                         std::optional<double> link_bytes_per_s, std::vector<Calibration> own) {
+  std::ranges::move(read_calibrations(), std::back_inserter(own));
   return {AssumedTimes(hardware, default_efficiencies(), link_bytes_per_s),
-          CalibratedTimes(read_calibrations(), hardware.name, framework)};
+          CalibratedTimes(std::move(own), hardware.system, framework)};
 }
 
 }  // namespace headwise

@@ -25,7 +25,7 @@ class DeviceTimes {
   Estimate time(const CoreAttention& attention) const;
   Estimate time(const Product& product) const;
   Estimate time(const Experts& experts) const;
-  Estimate time(const Pass& pass) const { return assumed_.time(pass); }
+  Estimate time(const Pass& pass) const;
   Estimate time(const Exchange& exchange) const;  ///< assumed where another link was given
 
  private:
@@ -34,8 +34,10 @@ class DeviceTimes {
   mutable std::map<std::string, Estimate, std::less<>> known_;  // by description
 };
 
-/// The calibrations and efficiencies that come with Headwise. `framework` empty: TensorRT-LLM's.
+/// The efficiencies and calibrations that come with Headwise, `own` ones of the device before them.
+/// `framework` empty: TensorRT-LLM's.
 DeviceTimes device_times(const Hardware& hardware, std::string_view framework = {},
-                         std::optional<double> link_bytes_per_s = {});
+                         std::optional<double> link_bytes_per_s = {},
+                         std::vector<Calibration> own = {});
 
 }  // namespace headwise

@@ -75,14 +75,18 @@ class LayerTimes {
   /// writes bf16 once.
   Estimate overhead(const LayerDescription& layer) const {
     const auto* dense = std::get_if<DenseFeedForward>(&layer.feed_forward);
-    const double width =
-        dense != nullptr ? static_cast<double>(dense->width / deployment_.tp_ff) : 0.0;
-    double projected = 0.0;
+    const std::int64_t width = dense != nullptr ? dense->width / deployment_.tp_ff : 0;
+    std::int64_t projected = 0;
     for (const Product& product : products(LatentForm::absorbed, layer.attention))
-      projected += static_cast<double>(product.n);
-    const double row = 8.0 * static_cast<double>(hidden_) + 2.0 * projected + 3.0 * width;
-    return per_step(times_.time(
-        Pass{.bytes = kBf16Bytes * row * static_cast<double>(projected_rows()), .kernels = 4}));
+      projected += product.n;
+    const auto row = static_cast<double>(8 * hidden_ + 2 * projected + 3 * width);
+    return per_step(
+        times_.time(Pass{.rows = projected_rows(),
+                         .hidden = hidden_,
+                         .projected = projected,
+                         .feed_forward = width,
+                         .bytes = kBf16Bytes * row * static_cast<double>(projected_rows()),
+                         .kernels = 4}));
   }
 
  private:
@@ -121,11 +125,16 @@ class LayerTimes {
 
   Estimate gated(std::int64_t width) const {
     const std::int64_t own = divided(width, deployment_.tp_ff);
-    const auto product = [&](std::int64_t n, std::int64_t k) {
-      return times_.time(
-          Product{.m = rows_.feed_forward, .n = n, .k = k, .weights = deployment_.feed_forward});
-    };
-    return per_step(product(2 * own, hidden_) + product(hidden_, own));
+    Product in{
+        .m = rows_.feed_forward, .n = 2 * own, .k = hidden_, .weights = deployment_.feed_forward};
+    Product out = in;
+    out.n = hidden_;
+    out.k = own;
+    if (deployment_.stored) {
+      in.stored = deployment_.stored->gate_up;
+      out.stored = deployment_.stored->down;
+    }
+    return per_step(times_.time(in) + times_.time(out));
   }
 
   std::int64_t hidden_;

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "advisor/model/model_description.h"
 #include "advisor/model/model_work.h"
+#include "advisor/model/stored_matrices.h"
 #include "advisor/model/weight_format.h"
 #include "headwise/dtype.h"
 
@@ -19,13 +21,16 @@ struct CoreAttention {
   DType q_type = DType::bf16;
   DType kv_type = DType::bf16;
   std::int64_t batch = 1;
-  NewTokens tokens;  ///< of each request
+  NewTokens tokens;        ///< of each request
+  std::int64_t chunk = 0;  ///< new tokens that a step takes at once; 0: all
 };
 
 /// [m, k] times weights of [k, n].
 struct Product {
   std::int64_t m = 1, n = 1, k = 1;
   WeightFormat weights = WeightFormat::bf16;
+  std::optional<StoredFormat> stored = {};  ///< instead of `weights`
+  bool largest_only = false;  ///< of one row's results, time and again: greedy decoding
 };
 
 /// The routed experts of one layer, three matrices each.
@@ -39,8 +44,10 @@ struct Experts {
   std::string routing = "balanced";  ///< or "power_law_1.01", "power_law_1.2"
 };
 
-/// Norms, residuals, positions: what only reads and writes activations.
+/// Norms, residuals, positions, activations of a layer: what only reads and writes activations.
 struct Pass {
+  std::int64_t rows = 1;
+  std::int64_t hidden = 1, projected = 1, feed_forward = 0;  ///< widths
   double bytes = 0.0;
   std::int64_t kernels = 1;
 };

@@ -68,6 +68,10 @@ std::vector<Product> attention_projections(const Attention& attention, std::int6
   std::vector<Product> products =
       std::visit(Projections{hidden, rows}, sharded(attention, deployment.tp));
   for (Product& product : products) product.weights = deployment.projections;
+  if (deployment.stored && std::holds_alternative<SoftmaxAttention>(attention)) {
+    products.front().stored = deployment.stored->qkv;
+    products.back().stored = deployment.stored->attention_output;
+  }
   return products;
 }
 

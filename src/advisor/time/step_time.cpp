@@ -74,7 +74,8 @@ CoreAttention core_attention(const Attention& attention, LatentForm form,
                      .q_type = deployment.q_type,
                      .kv_type = deployment.kv_type,
                      .batch = divided(step.batch, deployment.adp),
-                     .tokens = step.tokens};
+                     .tokens = step.tokens,
+                     .chunk = deployment.chunk};
   const bool is_linear = std::holds_alternative<LinearAttention>(attention);
   if (step.is_decode() && deployment.kvp > 1 && !is_linear) {
     core.attention = std::visit(ContextPart{deployment.kvp}, core.attention);
@@ -93,8 +94,12 @@ StepTime step_time(const ModelDescription& model, const Deployment& deployment, 
       time.parts[part] += one.parts[part].scaled(static_cast<double>(count));
   }
   const std::int64_t requests = divided(step.batch, deployment.adp);
-  time.at(StepPart::output_matrix) = times.time(
-      Product{.m = requests, .n = divided(model.vocab, deployment.tp), .k = model.hidden});
+  Product output{.m = requests, .n = divided(model.vocab, deployment.tp), .k = model.hidden};
+  if (deployment.stored) {
+    output.stored = deployment.stored->output;
+    output.largest_only = step.is_decode() && requests == 1;
+  }
+  time.at(StepPart::output_matrix) = times.time(output);
   if (deployment.pp > 1) {
     constexpr double kBf16Bytes = 2.0;
     const StepRows rows = step_rows(deployment, step);

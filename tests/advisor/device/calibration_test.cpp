@@ -138,7 +138,7 @@ const Fault kFaults[] = {
      "field 'queries[0].tables[1].fixed' has other names than the table before it"},
     {R"("dim": 128)", R"("dim": 64)", "field 'queries[0].tables[1].fixed' repeats another table's"},
     {R"([1, 0, 5])", R"([1, 5])",
-     "field 'queries[0].tables[0].points[0]' is not an array of 3 numbers"},
+     "field 'queries[0].tables[0].points[0]' is not an array of 3 or 4 numbers"},
     {R"([1, 100, 15])", R"([1, 100, "15"])",
      "field 'queries[0].tables[0].points[1]' holds something other than numbers"},
     {R"([1, 0, 5])", R"([1, 0, 0])",

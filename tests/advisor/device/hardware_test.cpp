@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
+#include "advisor/device/hardware_json.h"
 #include "tests/advisor/device/written_file.h"
 #include "tests/model/error_of.h"
 
@@ -40,6 +42,19 @@ void expect_figure(const std::optional<Figure>& figure, const Maybe& wanted, dou
   ASSERT_EQ(figure.has_value(), wanted.has_value());
   if (wanted) {
     EXPECT_DOUBLE_EQ(figure->value, *wanted * unit);
+  }
+}
+
+TEST(Hardware, WhatIsWrittenIsReadBack) {
+  for (const std::filesystem::path& file : list_hardware()) {
+    SCOPED_TRACE(file);
+    const Hardware hardware = read_hardware(file.string());
+    const WrittenFile copy("copy.json", hardware_json(hardware, "copy").dump());
+    const Hardware again = read_hardware(copy.path().string());
+    EXPECT_EQ(again.system, hardware.name);
+    EXPECT_EQ(again.title, hardware.title);
+    EXPECT_EQ(hardware_json(again, "copy"), hardware_json(hardware, "copy"));
+    EXPECT_DOUBLE_EQ(again.memory_bytes_per_s->value, hardware.memory_bytes_per_s->value);
   }
 }
 
@@ -176,7 +191,8 @@ const Fault kFaults[] = {
     {R"("unit": "TB/s", )", "", "field 'memory_bandwidth.unit' is missing"},
     {R"(, "source": "datasheet")", "", "field 'memory_bandwidth.source' is missing"},
     {R"("datasheet")", R"("hearsay")",
-     "field 'memory_bandwidth.source' is none of datasheet, measured elsewhere, calculated, "
+     "field 'memory_bandwidth.source' is none of datasheet, measured, measured elsewhere, "
+     "calculated, "
      "unverified"},
     {R"({"value": 2, "unit": "TB/s", "source": "datasheet"})", "2",
      "field 'memory_bandwidth' is not a JSON object"},

@@ -1,0 +1,36 @@
+#include "engine/text_cache.h"
+
+#include <algorithm>
+
+namespace headwise {
+namespace {
+
+// Tokens behind a window that are kept, so that a text may be cut by as many and go on: what asks
+// another question of the same document cuts the last question and its answer.
+constexpr std::int32_t kWindowSlack = 1024;
+
+/// Tokens of a text, at most, that a group holds at a time.
+std::int64_t most_kept(const AttentionShape& shape, const AttentionOptions& attention) {
+  if (shape.window_left < 0) return attention.max_context;
+  return std::min<std::int64_t>(attention.max_context,
+                                shape.window_left + attention.max_tokens + kWindowSlack);
+}
+
+}  // namespace
+
+KvCacheOptions text_cache_options(const std::vector<LayerGroup>& groups,
+                                  const AttentionOptions& attention) {
+  KvCacheOptions options;
+  options.page_size = preferred_page_size(groups.front().shape, attention);
+  options.max_sequences = 2;
+  options.max_tokens = attention.max_context;
+  for (const LayerGroup& group : groups) {
+    const std::int64_t tokens = most_kept(group.shape, attention);
+    options.groups.push_back({.group = group,
+                              .pages = (tokens + options.page_size - 1) / options.page_size + 2,
+                              .window_slack = group.shape.window_left < 0 ? 0 : kWindowSlack});
+  }
+  return options;
+}
+
+}  // namespace headwise
