@@ -70,13 +70,19 @@ void check_writable(const std::filesystem::path& path) {
 
 void write_whole(const std::filesystem::path& path, std::string_view text) {
   std::error_code ignored;
-  const bool is_link = std::filesystem::is_symlink(path, ignored);
   const bool is_there = std::filesystem::exists(path, ignored);
-  check(is_there ? std::filesystem::is_regular_file(path, ignored) : !is_link, "cannot write ",
-        path.string(), ": it is no regular file");
-  // Of a link the file that it leads to is replaced, not the link.
-  Temporary file(is_link ? std::filesystem::canonical(path) : path);
-  const bool is_written = file.is_open() && file.write(text) && file.keep();
+  bool is_written = false;
+  if (is_there && !std::filesystem::is_regular_file(path, ignored)) {
+    std::ofstream device(path);  // nothing can be put in its place
+    device << text << std::flush;
+    is_written = static_cast<bool>(device);
+  } else {
+    // Of a link the file that it leads to is replaced, not the link.
+    const bool is_link = std::filesystem::is_symlink(path, ignored);
+    check(is_there || !is_link, "cannot write ", path.string(), ": the link leads nowhere");
+    Temporary file(is_link ? std::filesystem::canonical(path) : path);
+    is_written = file.is_open() && file.write(text) && file.keep();
+  }
   const int reason = errno;
   check(is_written, "cannot write ", path.string(), ": ", std::strerror(reason));
 }

@@ -31,7 +31,7 @@ std::int64_t requests_within(const PlanQuestion& question, const Deployment& dep
   return low;
 }
 
-void add_memory(const PlanQuestion& question, const Hardware& hardware, Plan& plan) {
+void add_memory(const PlanQuestion& question, const Hardware& hardware, ParallelPlan& plan) {
   const Deployment& deployment = plan.deployment;
   const std::int64_t page = question.memory.page;
   plan.weights_bytes = weight_bytes(question.model, deployment);
@@ -48,7 +48,7 @@ void add_memory(const PlanQuestion& question, const Hardware& hardware, Plan& pl
                          hardware.memory_bytes->value * (1.0 - question.memory.reserve);
 }
 
-void add_throughput(const PlanQuestion& question, const DeviceTimes& times, Plan& plan) {
+void add_throughput(const PlanQuestion& question, const DeviceTimes& times, ParallelPlan& plan) {
   plan.served = plan.largest_batch.requests;
   plan.why_no_throughput = plan.largest_batch.why_not;
   if (plan.served == 0) return;
@@ -70,9 +70,9 @@ void add_throughput(const PlanQuestion& question, const DeviceTimes& times, Plan
 
 }  // namespace
 
-Plan evaluate_plan(const PlanQuestion& question, const Deployment& deployment,
-                   const DeviceTimes& times) {
-  Plan plan;
+ParallelPlan evaluate_plan(const PlanQuestion& question, const Deployment& deployment,
+                           const DeviceTimes& times) {
+  ParallelPlan plan;
   plan.name = plan_name(deployment);
   plan.deployment = deployment;
   plan.why_impossible = why_not_plan(question.model, deployment);

@@ -23,7 +23,7 @@ struct PlanQuestion {
 };
 
 /// One way of spreading the model, with its five numbers at the question's context.
-struct Plan {
+struct ParallelPlan {
   std::string name;
   Deployment deployment;
   std::string why_impossible;  ///< one sentence; then nothing below is there
@@ -53,7 +53,7 @@ struct Plan {
 };
 
 /// `deployment` at the question's context. Never throws for a plan that is impossible or too large.
-Plan evaluate_plan(const PlanQuestion& question, const Deployment& deployment,
-                   const DeviceTimes& times);
+ParallelPlan evaluate_plan(const PlanQuestion& question, const Deployment& deployment,
+                           const DeviceTimes& times);
 
 }  // namespace headwise

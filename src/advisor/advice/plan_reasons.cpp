@@ -43,7 +43,8 @@ std::string split_text(const char* what, std::int64_t own, std::int64_t other) {
 }
 
 /// Why a plan's step has more of a part than a better plan's.
-std::string mechanism(const Plan& plan, const Plan& best, StepPart part, const StepTime& step) {
+std::string mechanism(const ParallelPlan& plan, const ParallelPlan& best, StepPart part,
+                      const StepTime& step) {
   const Deployment &own = plan.deployment, &other = best.deployment;
   if (part == StepPart::communication)
     return concat("communication is ",
@@ -69,7 +70,8 @@ std::string mechanism(const Plan& plan, const Plan& best, StepPart part, const S
   return "the fullest GPU has more to do";
 }
 
-std::string latency_text(const PlanQuestion& question, const Plan& plan, const Plan& best) {
+std::string latency_text(const PlanQuestion& question, const ParallelPlan& plan,
+                         const ParallelPlan& best) {
   if (!plan.holds(question.batch))
     return concat("of ", question.batch, " requests only ", plan.largest_batch.requests, " fit");
   const Estimate own = plan.next.total(), other = best.next.total();
@@ -82,7 +84,7 @@ std::string latency_text(const PlanQuestion& question, const Plan& plan, const P
   return text;
 }
 
-std::string batch_text(const Plan& plan, const Plan& best) {
+std::string batch_text(const ParallelPlan& plan, const ParallelPlan& best) {
   std::string text =
       concat("it serves ", plan.served, " requests at once instead of ", best.served);
   if (plan.kv_copies > kCopiesThatCount * best.kv_copies)
@@ -93,7 +95,7 @@ std::string batch_text(const Plan& plan, const Plan& best) {
   return text;
 }
 
-std::string throughput_text(const Plan& plan, const Plan& best) {
+std::string throughput_text(const ParallelPlan& plan, const ParallelPlan& best) {
   if (!plan.throughput) return concat("it has no throughput: ", plan.why_no_throughput);
   std::string text =
       concat("throughput is ", times_text(*plan.throughput / *best.throughput), best.name, "'s: ");
@@ -108,8 +110,8 @@ std::string throughput_text(const Plan& plan, const Plan& best) {
 
 }  // namespace
 
-std::string why_it_loses(const PlanQuestion& question, const Plan& plan, const Plan* latency,
-                         const Plan* throughput) {
+std::string why_it_loses(const PlanQuestion& question, const ParallelPlan& plan,
+                         const ParallelPlan* latency, const ParallelPlan* throughput) {
   std::string text;
   if (latency != nullptr) text = latency_text(question, plan, *latency);
   if (throughput != nullptr)
@@ -117,7 +119,7 @@ std::string why_it_loses(const PlanQuestion& question, const Plan& plan, const P
   return text;
 }
 
-std::string why_it_does_not_fit(const PlanQuestion& question, const Plan& plan) {
+std::string why_it_does_not_fit(const PlanQuestion& question, const ParallelPlan& plan) {
   if (plan.missing_bytes <= 0.0) return plan.largest_batch.why_not;
   const double request = plan.kv_bytes * static_cast<double>(plan.deployment.adp);
   const double room = plan.weights_bytes + request - plan.missing_bytes;

@@ -10,7 +10,7 @@ namespace headwise {
 /// Plans beside one another: those that fit first, by TPOT, then those that do not, then what is
 /// impossible.
 struct PlanTable {
-  std::vector<Plan> plans;
+  std::vector<ParallelPlan> plans;
   std::int64_t left_out = 0;  ///< with experts both whole and split, worse than either alone
 
   /// Efficiency is throughput a device over that of the best plan of the fewest devices that hold

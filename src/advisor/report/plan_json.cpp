@@ -30,7 +30,7 @@ void add_source(const Estimate& both, Json& json) {
 }
 
 /// Why a time or the whole plan is not there.
-std::string why_not(const PlanQuestion& question, const Plan& plan) {
+std::string why_not(const PlanQuestion& question, const ParallelPlan& plan) {
   if (!plan.is_possible()) return plan.why_impossible;
   if (!plan.fits()) return why_it_does_not_fit(question, plan);
   for (const StepTime* step : {&plan.first, &plan.next})
@@ -40,21 +40,21 @@ std::string why_not(const PlanQuestion& question, const Plan& plan) {
   return plan.why_no_throughput;
 }
 
-Json names_of_best(const Plan& plan) {
+Json names_of_best(const ParallelPlan& plan) {
   Json names = Json::array();
   if (plan.best_latency) names.push_back("latency");
   if (plan.best_throughput) names.push_back("throughput");
   return names;
 }
 
-Json widths_json(const Plan& plan) {
+Json widths_json(const ParallelPlan& plan) {
   const Deployment& widths = plan.deployment;
   return {{"name", plan.name}, {"tp", widths.tp},         {"adp", widths.adp},
           {"kvp", widths.kvp}, {"tp_ff", widths.tp_ff},   {"ep", widths.ep},
           {"pp", widths.pp},   {"gpus", widths.devices()}};
 }
 
-void add_memory(const Plan& plan, Json& json) {
+void add_memory(const ParallelPlan& plan, Json& json) {
   json["weights_bytes_per_gpu"] = plan.weights_bytes;
   json["kv_bytes_per_gpu"] = plan.kv_bytes;
   json["kv_copies"] = plan.kv_copies;
@@ -63,7 +63,7 @@ void add_memory(const Plan& plan, Json& json) {
   json["largest_batch"] = count_or_null(plan.largest_batch.requests);
 }
 
-void add_times(const PlanQuestion& question, const Plan& plan, Json& json) {
+void add_times(const PlanQuestion& question, const ParallelPlan& plan, Json& json) {
   const Estimate first = plan.first.total();
   const Estimate next = plan.holds(question.batch) ? plan.next.total() : unknown("it does not fit");
   json["ttft_ms"] = ms(first);
@@ -77,7 +77,7 @@ void add_times(const PlanQuestion& question, const Plan& plan, Json& json) {
   add_source(label_of(first, plan.next.total()), json);
 }
 
-Json plan_json(const PlanQuestion& question, const PlanTable& table, const Plan& plan) {
+Json plan_json(const PlanQuestion& question, const PlanTable& table, const ParallelPlan& plan) {
   Json json = widths_json(plan);
   json["fits"] = plan.is_possible() && !plan.is_memory_known
                      ? Json(nullptr)
@@ -118,7 +118,8 @@ Json margin_json(const std::optional<TargetAnswer>& target) {
 Json plans_json(const CodesignQuestion& question, const CodesignReport& report, const Hardware&) {
   const PlanQuestion asked = plan_question(question);
   Json plans = Json::array();
-  for (const Plan& plan : report.plans.plans) plans.push_back(plan_json(asked, report.plans, plan));
+  for (const ParallelPlan& plan : report.plans.plans)
+    plans.push_back(plan_json(asked, report.plans, plan));
   return plans;
 }
 

@@ -28,13 +28,13 @@ std::string label(const Estimate& estimate) {
 }
 
 /// Attention, or the layers, are split in one way.
-bool is_simple(const Plan& plan) {
+bool is_simple(const ParallelPlan& plan) {
   const Deployment& widths = plan.deployment;
   const int ways = (widths.tp > 1) + (widths.adp > 1) + (widths.kvp > 1) + (widths.pp > 1);
   return ways <= 1;
 }
 
-Row plan_row(const PlanQuestion& question, const Plan& plan) {
+Row plan_row(const PlanQuestion& question, const ParallelPlan& plan) {
   const bool holds = plan.holds(question.batch);
   const std::string best = plan.best_latency || plan.best_throughput ? "* " : "  ";
   return {concat(best, plan.name),
@@ -50,22 +50,22 @@ Row plan_row(const PlanQuestion& question, const Plan& plan) {
                             : std::string("-")};
 }
 
-std::vector<const Plan*> shown_plans(const PlanTable& table) {
-  std::vector<const Plan*> shown;
-  for (const Plan& plan : table.plans)
+std::vector<const ParallelPlan*> shown_plans(const PlanTable& table) {
+  std::vector<const ParallelPlan*> shown;
+  for (const ParallelPlan& plan : table.plans)
     if (plan.is_possible() && (plan.best_latency || plan.best_throughput || is_simple(plan)))
       shown.push_back(&plan);
   if (shown.size() > kMostRows) {
-    const auto is_best = [](const Plan* plan) {
+    const auto is_best = [](const ParallelPlan* plan) {
       return plan->best_latency || plan->best_throughput;
     };
-    std::ranges::stable_sort(shown, {}, [&](const Plan* plan) { return !is_best(plan); });
+    std::ranges::stable_sort(shown, {}, [&](const ParallelPlan* plan) { return !is_best(plan); });
     shown.resize(kMostRows);
   }
   return shown;
 }
 
-std::string verdict(const PlanQuestion& question, const Plan& plan) {
+std::string verdict(const PlanQuestion& question, const ParallelPlan& plan) {
   if (!plan.fits()) return why_it_does_not_fit(question, plan);
   std::string text = plan.loses_because;
   if (plan.best_latency) text = "best for latency";
@@ -105,19 +105,19 @@ std::string plans_text(const CodesignQuestion& question, const PlanTable& table)
   const PlanQuestion asked = plan_question(question);
   std::vector<Row> rows{{"  plan", "TTFT ms", "TPOT ms", "comm ms", "batch", "tok/s", "eff.",
                          "weights", "KV GiB", "TPOT +-"}};
-  const std::vector<const Plan*> shown = shown_plans(table);
-  for (const Plan* plan : shown) rows.push_back(plan_row(asked, *plan));
+  const std::vector<const ParallelPlan*> shown = shown_plans(table);
+  for (const ParallelPlan* plan : shown) rows.push_back(plan_row(asked, *plan));
   std::string text = concat("\nplans of ", asked.devices, " GPUs at ", short_size(asked.context),
                             ", TPOT of ", asked.batch, asked.batch == 1 ? " request" : " requests",
                             ", weights and a request's KV a GPU\n", table_text(rows));
   text += wrapped(reference_text(asked, table), 0);
-  for (const Plan* plan : shown) {
+  for (const ParallelPlan* plan : shown) {
     text += concat("\n  ", plan->name, "\n", wrapped(verdict(asked, *plan), 4));
     if (plan->best_latency || plan->best_throughput)
       text += engine_text("vLLM", plan->vllm) + engine_text("TensorRT-LLM", plan->trtllm);
   }
   std::set<std::string> impossible;
-  for (const Plan& plan : table.plans)
+  for (const ParallelPlan& plan : table.plans)
     if (!plan.is_possible() && is_simple(plan))
       impossible.insert(concat(plan.name, ": ", plan.why_impossible));
   for (const std::string& each : impossible) text += wrapped(each, 2);

@@ -29,12 +29,12 @@ class PlanSearch : public testing::Test {
             .context = context,
             .longest_tpot_s = {}};
   }
-  Plan evaluated(const char* model, const char* name, std::int64_t context) const {
+  ParallelPlan evaluated(const char* model, const char* name, std::int64_t context) const {
     const PlanQuestion question = ask(model, 1, context);
     return evaluate_plan(question, parse_plan(name, question.types), times_);
   }
-  static const Plan& named(const PlanTable& table, const std::string& name) {
-    const auto found = std::ranges::find(table.plans, name, &Plan::name);
+  static const ParallelPlan& named(const PlanTable& table, const std::string& name) {
+    const auto found = std::ranges::find(table.plans, name, &ParallelPlan::name);
     if (found == table.plans.end()) throw std::runtime_error("no plan " + name);
     return *found;
   }
@@ -44,18 +44,18 @@ class PlanSearch : public testing::Test {
 // eighth of it a GPU with TP8. 16 GPUs have the 8 heads twice. Weights: see
 // LargestBatch.OfLlama70b.
 TEST_F(PlanSearch, MemoryOfLlama70b) {
-  const Plan tp8 = evaluated("llama-3.1-70b", "tp8", k128K);
+  const ParallelPlan tp8 = evaluated("llama-3.1-70b", "tp8", k128K);
   EXPECT_EQ(tp8.weights_bytes, 17638096896.0);
   EXPECT_EQ(tp8.kv_bytes, 5.0 * kGiB);
   EXPECT_EQ(tp8.kv_copies, 1.0);
   EXPECT_EQ(tp8.largest_batch.requests, 22);
-  const Plan tp16 = evaluated("llama-3.1-70b", "tp16", k128K);
+  const ParallelPlan tp16 = evaluated("llama-3.1-70b", "tp16", k128K);
   EXPECT_EQ(tp16.kv_bytes, 40.0 * kGiB / std::min(16, 8));
   EXPECT_EQ(tp16.kv_copies, 2.0);
-  const Plan helix = evaluated("llama-3.1-70b", "tp8kvp4", k128K);
+  const ParallelPlan helix = evaluated("llama-3.1-70b", "tp8kvp4", k128K);
   EXPECT_EQ(helix.kv_bytes, 40.0 * kGiB / (8 * 4));
   EXPECT_EQ(helix.kv_copies, 1.0);
-  const Plan stages = evaluated("llama-3.1-70b", "pp8", k128K);
+  const ParallelPlan stages = evaluated("llama-3.1-70b", "pp8", k128K);
   EXPECT_EQ(stages.kv_bytes, 5.0 * kGiB);
 }
 
@@ -64,7 +64,7 @@ TEST_F(PlanSearch, MemoryOfLlama70b) {
 // the other 58 one shared expert of 3 x 7168 x 2048 and 32 of the 256 routed ones, and a router of
 // 7168 x 256 in bf16; both tables of 129280 x 7168 in bf16. fp8_block: a byte and 4 / 128^2 of one.
 TEST_F(PlanSearch, MemoryOfR1) {
-  const Plan adp8 = evaluated("deepseek-r1", "adp8ep8", k128K);
+  const ParallelPlan adp8 = evaluated("deepseek-r1", "adp8ep8", k128K);
   const double scaled = 1.0 + 4.0 / (128.0 * 128.0), expert = 3.0 * 7168 * 2048;
   const double attention = 61.0 * 187105280, dense = 3.0 * 396361728;
   const double experts = 58.0 * (1 + 32) * expert, router = 58.0 * 7168 * 256 * 2;
@@ -74,16 +74,16 @@ TEST_F(PlanSearch, MemoryOfR1) {
   EXPECT_EQ(adp8.kv_copies, 1.0);
   const double room = 0.9 * 141 * kGiB - adp8.weights_bytes;
   EXPECT_EQ(adp8.largest_batch.requests, 8 * static_cast<int>(room / (70272.0 * k128K)));
-  const Plan tp8 = evaluated("deepseek-r1", "tp8ep8", k128K);
+  const ParallelPlan tp8 = evaluated("deepseek-r1", "tp8ep8", k128K);
   EXPECT_EQ(tp8.kv_bytes, 70272.0 * k128K);  // whatever tp
   EXPECT_EQ(tp8.kv_copies, 8.0);
-  const Plan helix = evaluated("deepseek-r1", "kvp8ep8", k128K);
+  const ParallelPlan helix = evaluated("deepseek-r1", "kvp8ep8", k128K);
   EXPECT_EQ(helix.kv_bytes, 70272.0 * k128K / 8);
 }
 
 // 61 layers over 8 stages are 8 on the fullest.
 TEST_F(PlanSearch, TheFullestStageCounts) {
-  const Plan stages = evaluated("deepseek-r1", "pp8", k128K);
+  const ParallelPlan stages = evaluated("deepseek-r1", "pp8", k128K);
   EXPECT_DOUBLE_EQ(stages.kv_bytes, 8.0 * 576 * 2 * k128K);
 }
 
@@ -107,7 +107,7 @@ TEST_F(PlanSearch, RequestsOfTheirOwnMakeR1sCoreFaster) {
 TEST_F(PlanSearch, ThePlanOfOneDeviceIsThatDevice) {
   const PlanTable table = search_plans(ask("llama-3.1-8b", 1, k32K), times_);
   ASSERT_EQ(table.plans.size(), 1U);
-  const Plan& plan = table.plans.front();
+  const ParallelPlan& plan = table.plans.front();
   const ModelDescription model = described("llama-3.1-8b");
   EXPECT_EQ(plan.first.total().seconds, first_token(model, {}, {0, k32K}, times_).total().seconds);
   EXPECT_EQ(plan.next.total().seconds, next_token(model, {}, 1, k32K, times_).total().seconds);
@@ -125,13 +125,13 @@ TEST_F(PlanSearch, TheBestAreTheBestOfThoseThatFit) {
       PlanQuestion question = ask(model, 8, k32K);
       question.batch = batch;
       const PlanTable table = search_plans(question, times_);
-      const Plan *latency = nullptr, *most = nullptr;
-      for (const Plan& plan : table.plans) {
+      const ParallelPlan *latency = nullptr, *most = nullptr;
+      for (const ParallelPlan& plan : table.plans) {
         if (plan.best_latency) latency = &plan;
         if (plan.best_throughput) most = &plan;
       }
       ASSERT_TRUE(latency != nullptr && most != nullptr) << model;
-      for (const Plan& plan : table.plans) {
+      for (const ParallelPlan& plan : table.plans) {
         if (!plan.fits()) continue;
         if (plan.holds(batch)) {
           EXPECT_LE(latency->next.total().seconds, plan.next.total().seconds) << plan.name;
@@ -164,7 +164,7 @@ TEST_F(PlanSearch, MoreDevicesNeverRaiseKvOfADevice) {
     for (const char* way : {"tp", "adp", "kvp", "pp"}) {
       double before = 1e30;
       for (const int devices : {1, 2, 4, 8, 16}) {
-        const Plan plan = evaluated(model, (way + std::to_string(devices)).c_str(), k128K);
+        const ParallelPlan plan = evaluated(model, (way + std::to_string(devices)).c_str(), k128K);
         if (!plan.is_possible()) continue;
         EXPECT_LE(plan.kv_bytes, before) << model << " " << plan.name;
         before = plan.kv_bytes;
@@ -175,7 +175,7 @@ TEST_F(PlanSearch, MoreDevicesNeverRaiseKvOfADevice) {
 // 70,552,387,584 weights in bf16 are 131.41 GiB, a request of 128k is 40, nine tenths of 141 GiB
 // are 126.9: 44.51 are missing.
 TEST_F(PlanSearch, WhatDoesNotFitSaysByHowMuch) {
-  const Plan alone = evaluated("llama-3.1-70b", "adp8", k128K);
+  const ParallelPlan alone = evaluated("llama-3.1-70b", "adp8", k128K);
   EXPECT_FALSE(alone.fits());
   EXPECT_NEAR(alone.missing_bytes, 70552387584.0 * 2 + 40 * kGiB - 0.9 * 141 * kGiB, 1.0);
   EXPECT_FALSE(alone.throughput);
@@ -186,8 +186,8 @@ TEST_F(PlanSearch, EfficiencyIsBesideTheFewestDevicesThatHoldTheModel) {
   EXPECT_EQ(table.reference_devices, 2);
   const PlanTable two = search_plans(ask("llama-3.1-70b", 2, k128K), times_);
   double best = 0.0;
-  for (const Plan& plan : two.plans) best = std::max(best, plan.throughput.value_or(0.0));
-  const Plan& tp8 = named(table, "TP8");
+  for (const ParallelPlan& plan : two.plans) best = std::max(best, plan.throughput.value_or(0.0));
+  const ParallelPlan& tp8 = named(table, "TP8");
   EXPECT_DOUBLE_EQ(*tp8.efficiency, *tp8.throughput / 8 / (best / 2));
 }
 
@@ -196,8 +196,8 @@ TEST_F(PlanSearch, AFasterLinkIsNeverSlower) {
     const PlanQuestion question = ask(model, 8, k32K);
     const DeviceTimes slow = device_times(h200_, {}, 25e9), fast = device_times(h200_, {}, 250e9);
     for (const PlanCandidate& candidate : plan_candidates(question.model, question.types, 8)) {
-      const Plan before = evaluate_plan(question, candidate.deployment, slow);
-      const Plan after = evaluate_plan(question, candidate.deployment, fast);
+      const ParallelPlan before = evaluate_plan(question, candidate.deployment, slow);
+      const ParallelPlan after = evaluate_plan(question, candidate.deployment, fast);
       EXPECT_LE(after.first.total().seconds, before.first.total().seconds) << before.name;
       EXPECT_LE(after.next.total().seconds, before.next.total().seconds) << before.name;
       EXPECT_GE(after.throughput.value_or(0.0), before.throughput.value_or(0.0)) << before.name;
@@ -209,7 +209,7 @@ TEST_F(PlanSearch, ThroughputHeedsALimitOfTpot) {
   PlanQuestion question = ask("llama-3.1-70b", 8, k32K);
   const double unlimited = *named(search_plans(question, times_), "TP8").throughput;
   question.longest_tpot_s = 20e-3;
-  const Plan tp8 = evaluate_plan(question, parse_plan("tp8", question.types), times_);
+  const ParallelPlan tp8 = evaluate_plan(question, parse_plan("tp8", question.types), times_);
   const auto step = [&](std::int64_t batch) {
     return next_token(question.model, tp8.deployment, batch, k32K, times_).total().seconds;
   };
@@ -217,7 +217,7 @@ TEST_F(PlanSearch, ThroughputHeedsALimitOfTpot) {
   EXPECT_GT(step(tp8.served + 1), 20e-3);
   EXPECT_LT(*tp8.throughput, unlimited);
   question.longest_tpot_s = 1e-6;
-  const Plan never = evaluate_plan(question, tp8.deployment, times_);
+  const ParallelPlan never = evaluate_plan(question, tp8.deployment, times_);
   EXPECT_FALSE(never.throughput);
   EXPECT_NE(never.why_no_throughput.find("0.001 ms"), std::string::npos) << never.why_no_throughput;
 }
@@ -245,7 +245,7 @@ TEST_F(PlanSearch, AnyNumberOfDevicesHasAnAnswer) {
       const PlanQuestion question = ask(model, devices, k32K);
       const PlanTable table = search_plans(question, times_);
       bool any = false;
-      for (const Plan& plan : table.plans) {
+      for (const ParallelPlan& plan : table.plans) {
         EXPECT_EQ(plan.deployment.devices(), devices) << plan.name;
         EXPECT_EQ(plan_name(parse_plan(plan.name, question.types)), plan.name);
         any = any || plan.is_possible();
