@@ -190,10 +190,33 @@ def check_length(root, path):
         yield f"{path}: {lines} lines; a file has at most {MAX_LINES}"
 
 
+UNNAMED = re.compile(r"^namespace \{.*?^\}  // namespace$", re.DOTALL | re.MULTILINE)
+NAMESPACE = re.compile(r"^namespace (headwise[\w:]*) \{", re.MULTILINE)
+TYPE = re.compile(r"^(?:class|struct|enum class) (\w+)(?: final)?(?: ?:[^:;{][^;{]*)? \{", re.MULTILINE)
+
+
+def types_of(text):
+    """Types that a library's file defines for the whole program, with their namespace."""
+    text = UNNAMED.sub("", text)
+    namespace = NAMESPACE.search(text)
+    return [(namespace.group(1), name) for name in TYPE.findall(text)] if namespace else []
+
+
+def check_names(root, path, seen):
+    """A name has one type: of two, the linker would take either's functions for both."""
+    if path.parts[0] not in ("include", "src") or path.suffix not in SOURCES:
+        return
+    for name in types_of((root / path).read_text(encoding="utf-8")):
+        if seen.setdefault(name, path) != path:
+            yield f"{path}: {'::'.join(name)} is also a type of {seen[name]}"
+
+
 def violations(root):
-    for path in files_of(root):
+    seen = {}
+    for path in sorted(files_of(root)):
         if path.suffix in SOURCES:
             yield from check_includes(root, path)
+        yield from check_names(root, path, seen)
         yield from check_length(root, path)
 
 

@@ -30,11 +30,18 @@ CLEAN = {
     "bench/bench.h": '#include "advisor/roofline.h"\n#include <fmt/format.h>\n',
     "cli/main.cpp": '#include "bench/bench.h"\n#include <CLI/CLI.hpp>\n',
     "tests/cpu/standard_test.cpp": '#include "cpu/standard.h"\n#include <gtest/gtest.h>\n',
+    "src/a.h": "namespace headwise {\nstruct Runner {\n};\n}\n",
+    "src/core/names.cpp": "namespace headwise {\nnamespace {\nstruct Runner {\n};\n}  // namespace\nstruct Runner;\n}\n",
     "run": "#!/bin/bash\n",
     "tests/golden/long.json": "[]\n" * 500,
 }
 
 PLANTED = [
+    (
+        "src/advisor/bad.h",
+        "namespace headwise {\nclass Runner final : public Base {\n};\n}",
+        "headwise::Runner is also a type of src/a.h",
+    ),
     ("src/core/bad.h", '#include "attention/mask.h"', "core may not include src/attention/mask.h"),
     ("src/core/bad.h", '#include "headwise/plan.h"', "core may not include include/headwise/plan.h"),
     ("src/attention/bad.h", '#include "cpu/standard.h"', "attention may not include src/cpu"),
