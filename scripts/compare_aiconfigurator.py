@@ -70,7 +70,7 @@ def compare(deployment, folder, program):
 
 
 def headwise_choices_for(program, folder, weights, search):
-    """Headwise's choice for aiconfigurator's targets, among the plans that both know and among all of its own."""
+    """Headwise's choice for aiconfigurator's targets, among the plans that the framework can run and among all."""
     asked = []
     for gpus in headwise_choices.GPUS:
         for batch in headwise_choices.BATCHES:
@@ -82,8 +82,8 @@ def headwise_choices_for(program, folder, weights, search):
             asked.append((batch, [plan for plan in found if plan["fits"]]))
     targets = search["output_tokens"], search["ttft_target_ms"], search["tpot_target_ms"]
     return {
-        "headwise": headwise_choices.choice(asked, *targets, context_parallel=False),
-        "headwise, with KVP": headwise_choices.choice(asked, *targets, context_parallel=True),
+        "headwise": headwise_choices.choice(asked, *targets, engine=points.FRAMEWORK),
+        "headwise, any engine": headwise_choices.choice(asked, *targets),
     }
 
 

@@ -5,13 +5,18 @@ Nothing here runs a program or reads a file."""
 import math
 
 GPUS = (1, 2, 4, 8)
-BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+BATCHES = (*range(1, 9), 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 256)
+
+# --kv-type and --q-type that aiconfigurator's search takes for weights
+TYPES = {"bf16": ("bf16", "bf16"), "fp8": ("f8", "f8"), "fp8_block": ("f8", "bf16")}
 
 
 def command(program, config, weights, gpus, batch, context, routing):
+    kv_type, q_type = TYPES[weights]
     return [
         program, "codesign", config, "--hardware", "h200", "--contexts", str(context), "--weights", weights,
-        "--routing", routing, "--gpus", str(gpus), "--batch", str(batch), "--json",
+        "--kv-type", kv_type, "--q-type", q_type, "--routing", routing, "--gpus", str(gpus),
+        "--batch", str(batch), "--json",
     ]  # fmt: skip
 
 
@@ -25,12 +30,13 @@ def served(plan, batch, output):
             "tokens_s_gpu": 1e3 * batch * output / turn / plan["gpus"]}  # fmt: skip
 
 
-def choice(asked, output, ttft, tpot, context_parallel):
-    """The most tokens a second and GPU within the targets; `asked` has (batch, plans). None: no plan keeps them."""
+def choice(asked, output, ttft, tpot, engine=None):
+    """The most tokens a second and GPU within the targets, of plans that `engine` can run; `asked` has (batch, plans).
+    None: no plan keeps them."""
     best = None
     for batch, plans in asked:
         for plan in plans:
-            if plan["kvp"] > 1 and not context_parallel:
+            if engine and not plan["flags"][engine]:
                 continue
             found = served(plan, batch, output)
             if found and found["ttft_ms"] <= ttft and found["tpot_ms"] <= tpot:

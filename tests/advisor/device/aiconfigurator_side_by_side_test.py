@@ -130,18 +130,19 @@ class SideBySide(unittest.TestCase):
         self.assertIn("| disagg (chosen) | 2 x tp1 + 1 x tp2 | 4 | 1 / 208 |", lines[3])
 
     def test_headwise_chooses_by_tokens_a_gpu_within_targets(self):
-        def plan(name, gpus, ttft, tpot, adp=1, kvp=1):
-            return {"name": name, "gpus": gpus, "adp": adp, "kvp": kvp, "ttft_ms": ttft, "tpot_ms": tpot}
+        def plan(name, gpus, ttft, tpot, adp=1, flags="{}"):
+            return {"name": name, "gpus": gpus, "adp": adp, "ttft_ms": ttft, "tpot_ms": tpot,
+                    "flags": {"trtllm": flags}}  # fmt: skip
 
         # 8 requests over 2 groups: 4 prefills of 100 ms and 100 steps of 10 ms make 800 tokens
         found = headwise_choices.served(plan("ADP2", 2, 100.0, 10.0, adp=2), 8, 100)
         self.assertEqual((found["tpot_ms"], found["step_ms"]), (14.0, 10.0))
         self.assertAlmostEqual(found["tokens_s_gpu"], 800 / 1.4 / 2)
-        asked = [(1, [plan("TP1", 1, 100.0, 10.0)]), (8, [plan("TP2", 2, 50.0, 5.0), plan("KVP2", 2, 40.0, 4.0, kvp=2)]),
+        asked = [(1, [plan("TP1", 1, 100.0, 10.0)]), (8, [plan("TP2", 2, 50.0, 5.0), plan("KVP2", 2, 40.0, 4.0, flags=None)]),
                  (64, [plan("TP2", 2, 50.0, None)])]  # fmt: skip
-        self.assertEqual(headwise_choices.choice(asked, 100, 60.0, 20.0, False)["plan"], "TP2")
-        self.assertEqual(headwise_choices.choice(asked, 100, 60.0, 20.0, True)["plan"], "KVP2")
-        self.assertIsNone(headwise_choices.choice(asked, 100, 1.0, 20.0, True))
+        self.assertEqual(headwise_choices.choice(asked, 100, 60.0, 20.0, "trtllm")["plan"], "TP2")
+        self.assertEqual(headwise_choices.choice(asked, 100, 60.0, 20.0)["plan"], "KVP2")
+        self.assertIsNone(headwise_choices.choice(asked, 100, 1.0, 20.0))
 
     def test_answers_of_only_one_are_shown_too(self):
         lines = side_by_side.tables([answered(4000, 1, None)], [])
