@@ -1,17 +1,14 @@
 #include "advisor/report/advice_json.h"
 
 #include "advisor/report/cells.h"
+#include "advisor/report/json_cells.h"
 
 namespace headwise {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using namespace json_cells;
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
-Json ms(const Estimate& estimate) {
-  return estimate ? Json(1e3 * estimate.seconds) : Json(nullptr);
-}
 
 Json ratio(const SpeedUp& speed_up) { return speed_up ? Json(speed_up.ratio) : Json(nullptr); }
 Json error(const SpeedUp& speed_up) { return speed_up ? Json(speed_up.error) : Json(nullptr); }

@@ -5,21 +5,14 @@
 
 #include "advisor/report/advice_json.h"
 #include "advisor/report/cells.h"
+#include "advisor/report/json_cells.h"
 #include "advisor/report/plan_json.h"
 #include "core/check.h"
 
 namespace headwise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr double kMsPerSecond = 1e3;
-
-Json ms(const Estimate& estimate) {
-  return estimate ? Json(estimate.seconds * kMsPerSecond) : Json(nullptr);
-}
-
-Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+using namespace json_cells;
 
 Json parts_json(const StepTime& time) {
   Json parts = Json::array();

@@ -2,23 +2,13 @@
 
 #include "advisor/advice/plan_reasons.h"
 #include "advisor/report/codesign_json.h"
+#include "advisor/report/json_cells.h"
 #include "core/check.h"
 
 namespace headwise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr double kMsPerSecond = 1e3;
-
-Json ms(const Estimate& estimate) {
-  return estimate ? Json(estimate.seconds * kMsPerSecond) : Json(nullptr);
-}
-
-template <class Value>
-Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
+using namespace json_cells;
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
