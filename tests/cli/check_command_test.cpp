@@ -7,29 +7,13 @@
 #include <string>
 
 #include "tests/advisor/engine_log/engine_logs.h"
+#include "tests/cli/folder_test.h"
 #include "tests/cli/run_program.h"
 
 namespace headwise::cli {
 namespace {
 
-class CheckCommand : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::temp_directory_path() / ("headwise-check-" + std::to_string(getpid()));
-    std::filesystem::create_directory(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-    return (folder_ / name).string();
-  }
-  std::string folder() const { return folder_.string(); }
-
- private:
-  std::filesystem::path folder_;
-};
+class CheckCommand : public FolderTest {};
 
 const std::string kFa3 = logs::sglang("model_path='a/b', page_size=1, tp_size=8", "fa3");
 const std::string kFa3Again =

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "tests/cli/folder_test.h"
 #include "tests/cli/run_program.h"
 #include "tests/engine/tiny_models.h"
 
@@ -38,24 +39,7 @@ Json input(const Json& document, const std::string& name) {
   return {};
 }
 
-class CodesignCommand : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::temp_directory_path() / ("headwise-codesign-" + std::to_string(getpid()));
-    std::filesystem::create_directory(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-    return (folder_ / name).string();
-  }
-  std::string folder() const { return folder_.string(); }
-
- private:
-  std::filesystem::path folder_;
-};
+class CodesignCommand : public FolderTest {};
 
 TEST_F(CodesignCommand, PredictsByWhatWasMeasuredHere) {
   TinyModel tiny = gemma3_model();

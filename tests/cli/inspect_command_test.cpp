@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/cli/folder_test.h"
 #include "tests/cli/run_program.h"
 
 namespace headwise::cli {
@@ -22,23 +23,7 @@ constexpr const char* kLlama = R"({
                    "original_max_position_embeddings": 8192, "rope_type": "llama3"},
   "tie_word_embeddings": false, "attention_bias": false})";
 
-class InspectCommand : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::temp_directory_path() / ("headwise-inspect-" + std::to_string(getpid()));
-    std::filesystem::create_directory(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-    return (folder_ / name).string();
-  }
-
- private:
-  std::filesystem::path folder_;
-};
+class InspectCommand : public FolderTest {};
 
 TEST_F(InspectCommand, KnowsAConfigurationWithoutWeights) {
   const Outcome outcome = run_program({"inspect", write("config.json", kLlama), "--json"});
