@@ -15,7 +15,8 @@ class CapturedGraph {
   explicit CapturedGraph(const std::function<void(void* stream)>& launches) {
     using cuda::check_call;
     check_call(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
-    launches(stream_);  // loads the kernels
+    finish_on_device();  // this stream does not wait for what plans copy on theirs
+    launches(stream_);   // loads the kernels
     finish_on_device();
     cudaGraph_t graph = nullptr;
     // Strict: what allocates, synchronises or waits among the launches ends the capture.

@@ -29,6 +29,8 @@ void PinnedBuffer::Free::operator()(void* memory) const { cudaFreeHost(memory); 
 void copy_to_device(void* to, const void* from, std::int64_t bytes) {
   check_call(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice),
              "copying to the device");
+  // From pageable memory the call above returns while the last bytes are on their way.
+  check_call(cudaStreamSynchronize(nullptr), "copying to the device");
 }
 
 void copy_to_host(void* to, const void* from, std::int64_t bytes) {
