@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <queue>
 #include <random>
@@ -139,6 +140,28 @@ TEST(CudaSchedule, FewWideItemsFillWaves) {
 }
 
 /// What does not fill a tile are a prompt's first rows, which see fewest keys, in whole steps.
+// Decodes leave the products' units to prompts that run at the same time.
+TEST(CudaSchedule, DecodesRunBesidePrompts) {
+  for (const auto& [prompts, decodes, context] :
+       {std::tuple{2, 128, 2048}, {1, 16, 30'000}, {4, 3, 500}}) {
+    std::vector<std::int32_t> q(static_cast<std::size_t>(prompts), 2048);
+    std::vector<std::int32_t> kv = q;
+    q.resize(q.size() + static_cast<std::size_t>(decodes), 1);
+    kv.resize(q.size(), context);
+    const Step step(q, kv);
+    const Schedule schedule = schedule_of(shape_of(32, 8), step, kRules);
+    std::array<double, 2> total{};
+    const auto keys = [](const WorkItem& item) { return item.slot_end - item.slot_begin; };
+    for (const WorkItem& item : schedule.items) total[item.q_len == 1] += keys(item);
+    std::array<double, 2> done{};
+    for (const WorkItem& item : schedule.items) {
+      done[item.q_len == 1] += keys(item);
+      const double share = done[0] / total[0];
+      EXPECT_NEAR(done[1] / total[1], std::min(1.0, 1.1 * share), 0.15) << share;
+    }
+  }
+}
+
 TEST(CudaSchedule, TheShortTileComesFirst) {
   CuttingRules rules = kRules;
   rules.wide_rows = 192;

@@ -1,6 +1,7 @@
 #include "cuda/schedule/schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <limits>
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::int64_t kItemOverhead = ItemCosts::kOverhead;
 constexpr std::int64_t kLeastKeys = 256;  // of a part
+constexpr double kNarrowAhead = 1.1;      // in mixed steps, of the wide items' pace
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 /// Bytes of K and V that heads taken side by side should not pass, so that L2 holds them.
@@ -26,6 +28,7 @@ struct Piece {
   WorkItem item;
   std::int64_t cost = 0;
   std::int32_t head_group = 0;
+  double place = 0.0;        ///< in a mixed step's order: of its kind's cost, what comes before it
   std::int32_t prefix = -1;  ///< the shared one whose keys these are
 };
 
@@ -296,7 +299,8 @@ class Scheduler {
     }
   }
 
-  /// The longest first; wide items by groups of heads whose keys fit into L2 together.
+  /// The longest first of either kind; wide items by groups of heads whose keys fit into L2
+  /// together.
   void order() {
     const std::int64_t head_bytes =
         keys_ * (shape_.head_dim_qk + shape_.head_dim_v) * size_of(shape_.kv_type);
@@ -308,12 +312,33 @@ class Scheduler {
     std::stable_sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) {
       return a.head_group != b.head_group ? a.head_group < b.head_group : a.cost > b.cost;
     });
+    mix_kinds();
     for (const Piece& piece : pieces_) {
       if (piece.item.split >= 0 && piece.prefix < 0)
         schedule_.splits[static_cast<std::size_t>(piece.item.split)].item =
             static_cast<std::int32_t>(schedule_.items.size());
       schedule_.items.push_back(piece.item);
     }
+  }
+
+  /// Wide items wait for products, narrow ones for memory: of each kind's cost the same share is
+  /// done at any time. Narrow ones are a little ahead, so that short wide ones come last.
+  void mix_kinds() {
+    std::array<double, 2> total{};
+    std::array<double, 2> done{};
+    const auto kind = [this](const Piece& piece) {
+      return static_cast<std::size_t>(costs_.is_narrow(piece.item.rows));
+    };
+    for (const Piece& piece : pieces_) total[kind(piece)] += static_cast<double>(piece.cost);
+    if (total[0] == 0.0 || total[1] == 0.0) return;
+    total[1] *= kNarrowAhead;
+    for (Piece& piece : pieces_) {
+      const std::size_t own = kind(piece);
+      piece.place = done[own] / total[own];
+      done[own] += static_cast<double>(piece.cost);
+    }
+    std::stable_sort(pieces_.begin(), pieces_.end(),
+                     [](const Piece& a, const Piece& b) { return a.place < b.place; });
   }
 
   const AttentionShape& shape_;
