@@ -57,6 +57,8 @@ class ItemScheduler {
   /// Waits until the item in a place is done with, and notes whether it failed.
   __device__ __forceinline__ void settle(const RingPlace<kItemPlaces>& place) {
     ptx::mbarrier_wait(shared_.item_empty(place.index()), place.parity() ^ 1);
+    // Long since complete, but no phase is to begin before somebody waited for the one before.
+    ptx::mbarrier_wait(shared_.item_ending(place.index()), place.parity() ^ 1);
     HandedItem& item = shared_.item(place.index());
     const std::uint32_t failed = item.failed;
     const int index = item.index;
