@@ -72,34 +72,40 @@ __device__ __forceinline__ void write_part_of_row(const StepArgs& args, const It
       to[n * 4] = make_float2(tile.out_[0][n][2 * r], tile.out_[0][n][2 * r + 1]);
 }
 
-/// The warp's rows by way of their queries' place in shared memory, where rows of out are whole
-/// chunks of 16 bytes: a lane stores chunks, not pairs.
+/// The warp's rows by way of shared memory, where rows of out are whole chunks of 16 bytes: a lane
+/// stores chunks, not pairs.
 template <class Config>
-__device__ __forceinline__ void write_chunks(const WideTile<Config>& tile, std::uint32_t queries,
+__device__ __forceinline__ void write_chunks(const WideTile<Config>& tile, std::uint32_t staging,
                                              const RowTarget (&targets)[2], bool bf16, int rows) {
-  const BoxTile<Config::kRows> staged{queries};
+  constexpr int kAtOnce = Config::kRowsAtOnce;
+  const BoxTile<Config::kWarps * kAtOnce> staged{staging};
   const int lane = tile.lane();
-#pragma unroll
-  for (int r = 0; r < 2; ++r)
-#pragma unroll
-    for (int n = 0; n < WideTile<Config>::kDimTiles; ++n) {
-      const float first = tile.out_[0][n][2 * r] * targets[r].factor;
-      const float second = tile.out_[0][n][2 * r + 1] * targets[r].factor;
-      ptx::store_shared_32(staged.chunk(tile.row(r), n) + lane % 4 * 4,
-                           bf16 ? ptx::pack_bf16(first, second) : ptx::pack_f16(first, second));
-    }
-  __syncwarp();
   const int first_row = tile.warp_row();
+  const int place = first_row * kAtOnce / 16;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {  // four rows at a time, eight lanes each
-    const int row = i * 4 + lane / 8;
-    const auto to = reinterpret_cast<long long>(targets[i / 2].to);
-    auto* target = reinterpret_cast<int4*>(__shfl_sync(~0U, to, row % 8 * 4));
-    if (first_row + row >= rows) continue;
+  for (int done = 0; done < 16; done += kAtOnce) {
+    __syncwarp();
 #pragma unroll
-    for (int box = 0; box < Config::kVBoxes; ++box)
-      target[box * 8 + lane % 8] =
-          ptx::load_shared_128(staged.chunk(first_row + row, box * 8 + lane % 8));
+    for (int r = done / 8; r < (done + kAtOnce) / 8; ++r)
+#pragma unroll
+      for (int n = 0; n < WideTile<Config>::kDimTiles; ++n) {
+        const float first = tile.out_[0][n][2 * r] * targets[r].factor;
+        const float second = tile.out_[0][n][2 * r + 1] * targets[r].factor;
+        ptx::store_shared_32(staged.chunk(place + r * 8 - done + lane / 4, n) + lane % 4 * 4,
+                             bf16 ? ptx::pack_bf16(first, second) : ptx::pack_f16(first, second));
+      }
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < kAtOnce; i += 4) {  // four rows at a time, eight lanes each
+      const int row = i + lane / 8;
+      const auto to = reinterpret_cast<long long>(targets[(done + i) / 8].to);
+      auto* target = reinterpret_cast<int4*>(__shfl_sync(~0U, to, row % 8 * 4));
+      if (first_row + done + row >= rows) continue;
+#pragma unroll
+      for (int box = 0; box < Config::kVBoxes; ++box)
+        target[box * 8 + lane % 8] =
+            ptx::load_shared_128(staged.chunk(place + row, box * 8 + lane % 8));
+    }
   }
 }
 
@@ -107,7 +113,7 @@ __device__ __forceinline__ void write_chunks(const WideTile<Config>& tile, std::
 template <class Config>
 __device__ __forceinline__ void write_whole_rows(const StepArgs& args, const ItemView& view,
                                                  const WideTile<Config>& tile, const RowSums& sums,
-                                                 std::uint32_t queries) {
+                                                 std::uint32_t staging) {
   const int rows = view.item.rows;
   const int t = tile.lane() % 4;
   RowTarget targets[2] = {};
@@ -117,7 +123,7 @@ __device__ __forceinline__ void write_whole_rows(const StepArgs& args, const Ite
       targets[r] =
           finish_whole_row(args, view, tile.row(r), sums.reference[r], sums.sum[r], t == 0);
   if (args.out_chunks && args.dim_v == Config::kDimV)
-    return write_chunks(tile, queries, targets, args.out_type == OutType::bf16, rows);
+    return write_chunks(tile, staging, targets, args.out_type == OutType::bf16, rows);
 #pragma unroll
   for (int r = 0; r < 2; ++r)
 #pragma unroll
@@ -145,7 +151,8 @@ __device__ __forceinline__ void finish_wide_item(const StepArgs& args, WideTile<
   if (left_range<Config>(item, sums)) {
     if (tile.lane() == 0) atomicOr(&item.failed, own);
   } else if (uniform(item.view.item.part_row) < 0) {
-    write_whole_rows(args, item.view, tile, sums, of_group.all_queries());
+    write_whole_rows(args, item.view, tile, sums,
+                     Config::kResultsInQueries ? of_group.all_queries() : shared.result_rows());
   } else {
 #pragma unroll
     for (int r = 0; r < 2; ++r)

@@ -49,19 +49,22 @@ class GroupItem {
     return all_queries() + (Config::kSharesRows ? 0 : group_ * Config::kGroupRows * 128);
   }
 
-  __device__ __forceinline__ void release() const {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) {
-      ptx::mbarrier_arrive(shared_.queries_empty(queries_.index()));
-      ptx::mbarrier_arrive(shared_.item_empty(place_.index()));
-    }
+  /// Others may come.
+  __device__ __forceinline__ void release_queries() const {
+    release(shared_.queries_empty(queries_.index()));
   }
+  __device__ __forceinline__ void release() const { release(shared_.item_empty(place_.index())); }
   __device__ __forceinline__ void advance() {
     place_.advance();
     queries_.advance();
   }
 
  private:
+  __device__ __forceinline__ static void release(std::uint32_t barrier) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(barrier);
+  }
+
   const SharedLayout<Config>& shared_;
   const int group_;
   RingPlace<kItemPlaces> place_;

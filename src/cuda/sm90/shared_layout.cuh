@@ -85,6 +85,7 @@ struct SharedLayout {
       return 0;
   }
   __device__ float* results() const { return reinterpret_cast<float*>(base + Config::kResults); }
+  __device__ std::uint32_t result_rows() const { return address + Config::kResults; }
   /// [key warps, rows]: references and sums.
   __device__ float2* stats() const { return reinterpret_cast<float2*>(base + Config::kStats); }
   __device__ HandedItem& item(int place) const {

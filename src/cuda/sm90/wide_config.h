@@ -47,12 +47,20 @@ struct WideConfig {
   static constexpr int kQueryBytes = kRows * kQRow;  ///< a tile of queries
   // Sums of the second warpgroup on their way to the first: a row's dimensions, its statistics.
   static constexpr int kResultRow = kDimV + 8;  ///< floats
-  static constexpr int kResultBytes = kSharesRows ? kRows * kResultRow * 4 : 0;
+  static constexpr int kSumBytes = kSharesRows ? kRows * kResultRow * 4 : 0;
   static constexpr int kViewBytes = 1152;
-  static constexpr int kMostBytes =
-      227 * 1024 - kQueryTiles * kQueryBytes - kResultBytes - kViewBytes;
+  static constexpr int kMostBytes = 227 * 1024 - kQueryTiles * kQueryBytes - kSumBytes - kViewBytes;
   static constexpr int kStages = std::min(kMostBytes / kStageBytes, 12);
   static_assert(kStages >= 2);
+
+  /// Of each warp so many rows of results are in shared memory at once, on their way out: all, in
+  /// place of their queries, or half of them, where what is left of memory holds these, so that the
+  /// next queries can come before.
+  static constexpr int kHalfResults = kWarps * 8 * kDimV * kElement;  ///< bytes
+  static constexpr bool kResultsInQueries =
+      kQueryTiles > 1 || kSharesRows || kMostBytes - kStages* kStageBytes < kHalfResults;
+  static constexpr int kRowsAtOnce = kResultsInQueries ? 16 : 8;
+  static constexpr int kResultBytes = kResultsInQueries ? kSumBytes : kHalfResults;
 
   static constexpr int kQueries = kStages * kStageBytes;  ///< where things lie in shared memory
   static constexpr int kResults = kQueries + kQueryTiles * kQueryBytes;

@@ -37,9 +37,13 @@ __device__ __forceinline__ void take_wide_items(const StepArgs& args,
     bool goes_on = false;
     if (!tile.has_begun()) item.await_queries();
     const GroupTiles tiles = item.tiles();
-    if (wanted && tiles.first < tiles.end) {
+    const bool has_tiles = wanted && tiles.first < tiles.end;
+    if (has_tiles) {
       if (!tile.has_begun()) tile.begin(item);
       tile.follow_all(item);
+    }
+    if constexpr (!Config::kResultsInQueries) item.release_queries();
+    if (has_tiles) {
       // The last tile's place is not free before its values are multiplied: the others must do.
       const int behind = item.count_tiles() - tiles.end + 1;
       if (Config::kGoesOn && behind < Config::kStages) {
@@ -59,6 +63,7 @@ __device__ __forceinline__ void take_wide_items(const StepArgs& args,
     if (!left) tile.leave(item);
     if (wanted) finish_wide_item(args, tile, sums, item, shared);
     tile.clear_sums();
+    if constexpr (Config::kResultsInQueries) item.release_queries();
     item.release();
     item.advance();
   }
