@@ -26,10 +26,12 @@ __device__ __forceinline__ void copy_row(std::uint32_t to, int key, int row_byte
   }
 }
 
-/// Brings a tile of K and V that tensor copies cannot read, element by element. By one warp.
-template <class Config>
+/// Brings a tile of K or V that tensor copies cannot read, element by element, with the KV head's
+/// rows from `base` on. By one warp.
+template <class Config, int kBoxes>
 __device__ __forceinline__ void copy_elements(const StepArgs& args, const KeyRange& range,
-                                              std::int32_t tile, std::uint32_t keys) {
+                                              std::int32_t tile, std::uint32_t to,
+                                              const KvTensor& tensor, int dim, std::int64_t base) {
   for (int key = 0; key < Config::kKeys; ++key) {
     const std::int32_t slot = tile + key;
     std::int64_t page = -1;
@@ -43,10 +45,8 @@ __device__ __forceinline__ void copy_elements(const StepArgs& args, const KeyRan
         page = args.pages == nullptr ? 0 : args.pages[at];
       if (args.pages != nullptr) token = inside;
     }
-    copy_row<Config>(keys, key, Config::kKBoxes * 128, args.k, args.dim_qk,
-                     page < 0 ? -1 : range.k_base + page * args.k.page + token * args.k.token);
-    copy_row<Config>(keys + Config::kKBytes, key, Config::kVBoxes * 128, args.v, args.dim_v,
-                     page < 0 ? -1 : range.v_base + page * args.v.page + token * args.v.token);
+    copy_row<Config>(to, key, kBoxes * 128, tensor, dim,
+                     page < 0 ? -1 : base + page * tensor.page + token * tensor.token);
   }
   __syncwarp();
 }

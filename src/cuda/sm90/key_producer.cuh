@@ -14,31 +14,33 @@ namespace headwise::cuda::sm90 {
 /// With so many of an item's tiles still to be brought the next item is claimed.
 inline constexpr int kTilesToClaimIn = 4;
 
-/// The warp that brings the keys of a block's items, tile after tile. A lane copies a box: a page,
-/// or a part of one. Lanes look the block table up for 32 boxes at a time, one such look-up ahead:
-/// when memory is busy an answer takes longer than a tile.
+/// What a warp brings of each tile. Boxes of few tokens take a warp longer than their bytes take
+/// memory.
+enum class Brings { keys, values };
+
+/// A warp that brings the keys of a block's items, or their values, tile after tile. A lane copies
+/// a box: a page, or a part of one. Lanes look the block table up for 32 boxes at a time, one such
+/// look-up ahead: when memory is busy an answer takes longer than a tile.
 ///
 /// It begins before the launch before this one is complete, and waits for it before it reads what
 /// that launch may have written: K and V of the step's new tokens.
-template <class Config>
+template <class Config, Brings kBrings>
 class KeyProducer {
  public:
   __device__ __forceinline__ KeyProducer(const TensorMaps& maps, const StepArgs& args,
                                          const SharedLayout<Config>& shared)
       : maps_(maps), args_(args), shared_(shared), lane_(threadIdx.x % 32) {}
 
-  /// Items first ... end - 1, which it hands over itself.
+  /// Items first ... end - 1, which the warp that brings keys hands over.
   __device__ __forceinline__ void run(int first, int end) {
     RingPlace<kItemPlaces> place;
     for (int i = first; i < end; ++i) {
-      ptx::mbarrier_wait(shared_.item_empty(place.index()), place.parity() ^ 1);
-      HandedItem& item = shared_.item(place.index());
-      if (lane_ == 0) {
-        set_item<Config>(args_, args_.items[i], item);
-        ptx::mbarrier_arrive(shared_.item_full(place.index()));
-      }
-      __syncwarp();
-      bring_keys(item.view);
+      if constexpr (kBringsKeys)
+        hand_over(i, place);
+      else
+        ptx::mbarrier_wait(shared_.item_full(place.index()), place.parity());
+      bring(shared_.item(place.index()).view);
+      if constexpr (!kBringsKeys) release(place);
       place.advance();
     }
   }
@@ -50,17 +52,45 @@ class KeyProducer {
       ptx::mbarrier_wait(shared_.item_full(place.index()), place.parity());
       const HandedItem& item = shared_.item(place.index());
       if (item.is_end) break;
-      bring_keys(item.view, item.backwards, shared_.item_ending(place.index()));
-      __syncwarp();
-      if (lane_ == 0) ptx::mbarrier_arrive(shared_.item_empty(place.index()));
+      bring(item.view, item.backwards, kBringsKeys ? shared_.item_ending(place.index()) : 0);
+      release(place);
       place.advance();
     }
   }
 
  private:
+  static constexpr bool kBringsKeys = kBrings == Brings::keys;
+  static constexpr int kBoxes = kBringsKeys ? Config::kKBoxes : Config::kVBoxes;
+
+  __device__ __forceinline__ std::uint32_t full() const {
+    return kBringsKeys ? shared_.keys_full(stage_.index()) : shared_.values_full(stage_.index());
+  }
+  __device__ __forceinline__ void await_place() const {
+    const int stage = stage_.index();
+    ptx::mbarrier_wait(kBringsKeys ? shared_.keys_empty(stage) : shared_.values_empty(stage),
+                       stage_.parity() ^ 1);
+  }
+  __device__ __forceinline__ std::uint32_t tile() const {
+    return kBringsKeys ? shared_.keys(stage_.index()) : shared_.values(stage_.index());
+  }
+
+  __device__ __forceinline__ void hand_over(int index, const RingPlace<kItemPlaces>& place) const {
+    ptx::mbarrier_wait(shared_.item_empty(place.index()), place.parity() ^ 1);
+    if (lane_ == 0) {
+      set_item<Config>(args_, args_.items[index], shared_.item(place.index()));
+      ptx::mbarrier_arrive(shared_.item_full(place.index()));
+    }
+    __syncwarp();
+  }
+
+  __device__ __forceinline__ void release(const RingPlace<kItemPlaces>& place) const {
+    __syncwarp();
+    if (lane_ == 0) ptx::mbarrier_arrive(shared_.item_empty(place.index()));
+  }
+
   /// Arrives at `ending`, if there is such a barrier, ahead of one of the last tiles.
-  __device__ __forceinline__ void bring_keys(const ItemView& view, bool backwards = false,
-                                             std::uint32_t ending = 0) {
+  __device__ __forceinline__ void bring(const ItemView& view, bool backwards = false,
+                                        std::uint32_t ending = 0) {
     const KeyRange range = view.range;
     const std::int32_t first_new = view.item.kv_len - view.item.q_len;
     if (maps_.box_tokens == 0) wait_for_new();
@@ -77,7 +107,7 @@ class KeyProducer {
       if (left == kTilesToClaimIn && ending != 0 && lane_ == 0) ptx::mbarrier_arrive(ending);
       if (slot + Config::kKeys > first_new) wait_for_new();
       if (maps_.box_tokens == 0) {
-        bring_elements(view.range, slot);
+        bring_elements(range, slot);
       } else {
         if (slot < boxes_from || slot >= boxes_from + window) {
           boxes_from += to_next;
@@ -121,42 +151,26 @@ class KeyProducer {
   /// The tile's boxes: those of the lanes whose keys `key` are in it.
   __device__ __forceinline__ void bring_boxes(const KeyRange& range, const Box& box,
                                               int key) const {
-    const int stage = stage_.index();
     const bool copies = box.page >= 0 && key >= 0 && key < Config::kKeys;
     const int bytes = __popc(__ballot_sync(~0U, copies)) * maps_.box_tokens * 128;
-    ptx::mbarrier_wait(shared_.keys_empty(stage), stage_.parity() ^ 1);
-    const std::uint32_t keys_full = shared_.keys_full(stage);
-    if (lane_ == 0) ptx::mbarrier_expect(keys_full, bytes * Config::kKBoxes);
+    await_place();
+    if (lane_ == 0) ptx::mbarrier_expect(full(), bytes * kBoxes);
     __syncwarp();
-    if (copies)
-      copy_boxes<Config::kKBoxes>(shared_.keys(stage) + key * 128, &maps_.k, keys_full, range, box);
-    ptx::mbarrier_wait(shared_.values_empty(stage), stage_.parity() ^ 1);
-    const std::uint32_t values_full = shared_.values_full(stage);
-    if (lane_ == 0) ptx::mbarrier_expect(values_full, bytes * Config::kVBoxes);
-    __syncwarp();
-    if (copies)
-      copy_boxes<Config::kVBoxes>(shared_.values(stage) + key * 128, &maps_.v, values_full, range,
-                                  box);
-  }
-
-  template <int kBoxes>
-  __device__ __forceinline__ static void copy_boxes(std::uint32_t to, const CUtensorMap* map,
-                                                    std::uint32_t full, const KeyRange& range,
-                                                    const Box& box) {
+    if (!copies) return;
 #pragma unroll
     for (int i = 0; i < kBoxes; ++i)
-      ptx::copy_box(to + i * Config::kKeys * 128, map, full, i * (128 / Config::kElement),
-                    box.token, range.kv_head, box.page);
+      ptx::copy_box(tile() + key * 128 + i * Config::kKeys * 128, kBringsKeys ? &maps_.k : &maps_.v,
+                    full(), i * (128 / Config::kElement), box.token, range.kv_head, box.page);
   }
 
   __device__ __forceinline__ void bring_elements(const KeyRange& range, std::int32_t slot) const {
-    const int stage = stage_.index();
-    ptx::mbarrier_wait(shared_.keys_empty(stage), stage_.parity() ^ 1);
-    ptx::mbarrier_wait(shared_.values_empty(stage), stage_.parity() ^ 1);
-    copy_elements<Config>(args_, range, slot, shared_.keys(stage));
-    if (lane_ != 0) return;
-    ptx::mbarrier_arrive(shared_.keys_full(stage));
-    ptx::mbarrier_arrive(shared_.values_full(stage));
+    await_place();
+    if constexpr (kBringsKeys)
+      copy_elements<Config, kBoxes>(args_, range, slot, tile(), args_.k, args_.dim_qk,
+                                    range.k_base);
+    else
+      copy_elements<Config, kBoxes>(args_, range, slot, tile(), args_.v, args_.dim_v, range.v_base);
+    if (lane_ == 0) ptx::mbarrier_arrive(full());
   }
 
   const TensorMaps& maps_;

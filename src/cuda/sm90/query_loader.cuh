@@ -12,7 +12,7 @@
 
 namespace headwise::cuda::sm90 {
 
-/// The warps that bring the items' queries, a tile ahead of those that take keys.
+/// The warp that brings the items' queries, a tile ahead of those that take keys.
 template <class Config>
 class QueryLoader {
  public:
@@ -68,11 +68,18 @@ class QueryLoader {
       ptx::copy_box(to + box * Config::kRows * 128, &maps_.q, full, box * 64, head, token, 0);
   }
 
+  /// Of the groups that have rows.
+  __device__ __forceinline__ static int groups_rows(const ItemView& view) {
+    constexpr int kEach = Config::kGroupRows;
+    return (view.item.rows + kEach - 1) / kEach * kEach;
+  }
+
   __device__ __forceinline__ void load(const ItemView& view, const Tile& tile) const {
     if (!args_.q_chunks) return load_pairs(view, tile);
     const int chunk = thread_ % 8;
+    const int rows = groups_rows(view);
 #pragma unroll 2
-    for (int row = thread_ / 8; row < Config::kRows; row += kThreads / 8) {
+    for (int row = thread_ / 8; row < rows; row += kThreads / 8) {
       const std::int64_t offset = offset_of_queries(args_, view, row);
 #pragma unroll
       for (int box = 0; box < Config::kKBoxes; ++box) {
@@ -86,8 +93,9 @@ class QueryLoader {
 
   /// Where rows do not lie in whole chunks, or signs change.
   __device__ __forceinline__ void load_pairs(const ItemView& view, const Tile& tile) const {
+    const int rows = groups_rows(view);
 #pragma unroll 1
-    for (int row = thread_ / 32; row < Config::kRows; row += kThreads / 32) {
+    for (int row = thread_ / 32; row < rows; row += kThreads / 32) {
       const std::int64_t offset = offset_of_queries(args_, view, row);
 #pragma unroll
       for (int i = 0; i < Config::kDimQk / 64; ++i) {

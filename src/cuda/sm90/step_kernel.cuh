@@ -65,11 +65,12 @@ __global__ void __launch_bounds__(Config::kBlockThreads, 1)
     shared.init_barriers();
   }
   __syncthreads();
-  if (threadIdx.x >= Config::kThreads) {
-    KeyProducer<Config>(maps, args, shared).run(first, end);
-  } else {
+  if (threadIdx.x < Config::kThreads)
     take_items(args, shared, end - first);
-  }
+  else if (threadIdx.x < Config::kThreads + 32)
+    KeyProducer<Config, Brings::keys>(maps, args, shared).run(first, end);
+  else
+    KeyProducer<Config, Brings::values>(maps, args, shared).run(first, end);
 }
 
 /// The kernel of a row.

@@ -9,8 +9,8 @@ namespace headwise::cuda::sm90 {
 /// The tiles of one kernel row. Head dimensions up to these are zero-filled, rows of K and V to
 /// whole 128 bytes.
 ///
-/// A block has one warp that brings keys and kKeyWarps * kRowWarps that take them: each of these
-/// has kWarpKeys keys of every tile and eight query rows of an item.
+/// A block has two warps that bring keys and values and kKeyWarps * kRowWarps that take them: each
+/// of these has kWarpKeys keys of every tile and eight query rows of an item.
 template <KvFormat kFormat_, int kDimQk_, int kDimV_, int kRows_>
 struct TileConfig {
   static constexpr KvFormat kFormat = kFormat_;
@@ -27,9 +27,9 @@ struct TileConfig {
   static constexpr int kWarpKeys = k8Bit || kRows > 16 ? 32 : 16;
   static constexpr int kWarps = kKeyWarps * kRowWarps;
   static constexpr int kThreads = kWarps * 32;  ///< that take keys
-  static constexpr int kBlockThreads = kThreads + 32;
+  static constexpr int kBlockThreads = kThreads + 64;
   static constexpr int kTakers = kWarps;               ///< warps that take a tile
-  static constexpr int kItemReaders = kWarps;          ///< warps that an item has to wait for
+  static constexpr int kItemReaders = kWarps + 1;      ///< warps that an item has to wait for
   static constexpr int kKeys = kKeyWarps * kWarpKeys;  ///< of a tile
 
   // Tiles lie in boxes of 128 bytes of each key, as copies bring them (box_tile.cuh).

@@ -25,10 +25,11 @@ struct WideConfig {
   static constexpr bool kSharesRows = kRows == 64;  ///< the warpgroups have the same rows
   static constexpr int kGroups = kSharesRows ? 2 : kRows / kGroupRows;
   static constexpr int kWarps = 4 * kGroups;
-  static constexpr int kThreads = kWarps * 32;          ///< that take keys
-  static constexpr int kLoaders = 64;                   ///< that bring queries
-  static constexpr int kBlockThreads = kThreads + 128;  ///< a warp for keys, one for items, theirs
-  static constexpr int kItemReaders = kWarps + 1;       ///< warps that an item has to wait for
+  static constexpr int kThreads = kWarps * 32;  ///< that take keys
+  static constexpr int kLoaders = 32;           ///< that bring queries
+  static constexpr int kBlockThreads =
+      kThreads + 128;                              ///< warps for keys, values, items, and theirs
+  static constexpr int kItemReaders = kWarps + 2;  ///< warps that an item has to wait for
   static constexpr int kRegisters = kGroups == 3 ? 152 : 216;
   static constexpr int kProducerRegisters = kGroups == 3 ? 56 : 72;
   static constexpr int kTakers = kWarps;  ///< warps that take a tile or pass it

@@ -84,8 +84,10 @@ __global__ void __launch_bounds__(Config::kBlockThreads, 1)
   if (warp >= Config::kWarps) {
     ptx::give_registers<Config::kProducerRegisters>();
     if (warp == Config::kWarps)
-      KeyProducer<Config>(maps, args, shared).run();
+      KeyProducer<Config, Brings::keys>(maps, args, shared).run();
     else if (warp == Config::kWarps + 1)
+      KeyProducer<Config, Brings::values>(maps, args, shared).run();
+    else if (warp == Config::kWarps + 2)
       ItemScheduler<Config>(args, shared).run();
     else
       QueryLoader<Config>(maps, args, shared).run();
