@@ -49,11 +49,12 @@ class QueryLoader {
   static constexpr int kThreads = Config::kLoaders;
   using Tile = BoxTile<Config::kRows>;
 
-  /// Whether the item's rows are whole tokens, and fill the tile: copies of a box do not stop at
-  /// the step's last token.
+  /// Whether the item's rows are whole tokens and the tile can be filled: copies of a box do not
+  /// stop at the step's last token, but what follows the item's rows there does not matter.
   __device__ __forceinline__ bool in_a_box(const ItemView& view) const {
-    return maps_.query_tokens > 0 && view.item.rows == Config::kRows && !view.shares_prefix() &&
-           view.head_of(args_, 0) == view.item.kv_head * static_cast<int>(args_.group.divisor);
+    const int group = static_cast<int>(args_.group.divisor);
+    return maps_.query_tokens > 0 && view.item.q_len * group - view.item.row >= Config::kRows &&
+           !view.shares_prefix() && view.head_of(args_, 0) == view.item.kv_head * group;
   }
 
   __device__ __forceinline__ void copy_box(const ItemView& view, std::uint32_t to,
