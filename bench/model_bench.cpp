@@ -10,6 +10,7 @@
 #include "bench/stored_matrices.h"
 #include "core/check.h"
 #include "core/thread_scope.h"
+#include "engine/kv_scales.h"
 #include "engine/runner.h"
 #include "engine/text_cache.h"
 #include "engine/transformer.h"
@@ -55,7 +56,7 @@ class ModelBench {
                                         options.longest > 0 ? options.longest : kLongestByDefault)),
         chunk_(std::min(options.chunk, longest_)),
         groups_(layer_groups(config_, q_type_of(runner_.weights().maths),
-                             q_type_of(runner_.weights().maths))),
+                             options.kv_type.value_or(q_type_of(runner_.weights().maths)))),
         attention_{.backend = {},
                    .threads = options.threads,
                    .max_tokens = static_cast<std::int32_t>(chunk_),
@@ -66,6 +67,8 @@ class ModelBench {
   }
 
   std::vector<CalibrationTable> run() {
+    if (options_.kv_type == DType::f8e4m3)
+      find_kv_scales(runner_.weights(), cache_, attention_, text());
     decode_a_text();
     step_behind_contexts();
     return maker_.tables();
@@ -102,10 +105,14 @@ class ModelBench {
     return seconds;
   }
 
+  std::vector<TokenId> text() {
+    return runner_.encode(GenerateOptions{.prompt = kText, .raw = true});
+  }
+
   /// A text of the model's own, so that what is likely is as likely as in any answer.
   void decode_a_text() {
-    const SequenceId text = cache_.create();
-    std::vector<TokenId> tokens = runner_.encode(GenerateOptions{.prompt = kText, .raw = true});
+    const SequenceId sequence = cache_.create();
+    const std::vector<TokenId> prompt = text();
     const std::int64_t among =
         std::min<std::int64_t>(runner_.tokenizer().vocab_size(), config_.vocab);
     TokenId next = 0;
@@ -113,8 +120,8 @@ class ModelBench {
       go_on(concat("decode of a short text, token ", i + 1));
       const bool is_prompt = i == 0;
       const StepTimes times = timed([&] {
-        next = transformer_.forward_to_likeliest(is_prompt ? tokens : std::vector{next}, text, {},
-                                                 among);
+        next = transformer_.forward_to_likeliest(is_prompt ? prompt : std::vector{next}, sequence,
+                                                 {}, among);
       });
       constexpr int kCopies = 2;  // tokens beside which the copy in four bits is made
       if (is_prompt) continue;
@@ -125,7 +132,7 @@ class ModelBench {
         add_product(stored_.output.name + kLargestRow, config_.vocab, config_.width, 1,
                     times.products.output);
     }
-    cache_.free(text);
+    cache_.free(sequence);
   }
 
   void step_behind_contexts() {

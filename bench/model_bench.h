@@ -3,19 +3,22 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "advisor/device/calibration.h"
+#include "headwise/dtype.h"
 
 namespace headwise::bench {
 
 struct ModelBenchOptions {
-  std::int64_t longest = 0;  ///< context, in tokens; 0: the model's, at most 32k
-  std::int64_t chunk = 512;  ///< tokens of a prefill step
-  int threads = 0;           ///< 0: all that the process may run on
-  int repeats = 4;           ///< of a step, at each place
-  std::string_view command;  ///< that asks for it
+  std::int64_t longest = 0;      ///< context, in tokens; 0: the model's, at most 32k
+  std::int64_t chunk = 512;      ///< tokens of a prefill step
+  int threads = 0;               ///< 0: all that the process may run on
+  std::optional<DType> kv_type;  ///< of the cache; absent: q's, as Runner has it
+  int repeats = 4;               ///< of a step, at each place
+  std::string_view command;      ///< that asks for it
 
   std::function<void(std::string_view)> progress = [](std::string_view) {};
   std::function<bool()> stop = [] { return false; };  ///< asked between steps

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "advisor/device/calibration_json.h"
@@ -12,6 +13,7 @@
 #include "cli/exit_status.h"
 #include "cli/interrupt.h"
 #include "cli/json_text.h"
+#include "cli/model_options.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
 #include "cli/whole_file.h"
@@ -28,12 +30,15 @@ its 64th token), and the rest of a layer. No prompt is computed: K and V of the 
 With --save it is a calibration, by which codesign says what the model takes at any context:
 
   headwise bench model model.gguf --save model.json
-  headwise codesign model.gguf --hardware local-cpu --calibration model.json)";
+  headwise codesign model.gguf --hardware local-cpu --calibration model.json
+
+Attention is of one type of K and V a run: --kv-type f8 serves codesign --kv-type f8.)";
 
 struct Flags {
   std::string model;
   std::string longest;
   std::string chunk = "512";
+  std::string kv_type;
   std::string save;
   int threads = 0;
   bool json = false;
@@ -74,17 +79,19 @@ void run(const Flags& flags) {
   if (flags.threads > available)
     throw Error(ErrorCode::not_possible,
                 concat("--threads ", flags.threads, ": this process may run on ", available));
-  const std::string command = "headwise bench model " + flags.model;
+  std::string command = "headwise bench model " + flags.model;
+  if (!flags.kv_type.empty()) command += " --kv-type " + flags.kv_type;
   const bench::ModelBenchOptions options{
       .longest = flags.longest.empty() ? 0 : size_option("--longest", flags.longest),
       .chunk = size_option("--chunk", flags.chunk),
       .threads = flags.threads,
+      .kv_type = flags.kv_type.empty() ? std::optional<DType>() : kv_type_option(flags.kv_type),
       .command = command,
       .progress = show_progress,
       .stop = interrupted};
   if (!flags.save.empty()) check_writable(flags.save);
-  catch_interrupt();
-  const Calibration calibration = bench::bench_model(flags.model, options);
+  const Calibration calibration =
+      unless_interrupted([&] { return bench::bench_model(flags.model, options); });
   clear_progress();
   const CpuInfo& cpu = this_machine().cpu;
   const nlohmann::ordered_json document{
@@ -106,6 +113,11 @@ void add_bench_model_command(CLI::App& bench) {
   command->add_option("--longest", flags->longest,
                       "context, in tokens; else the model's, at most 32k");
   command->add_option("--chunk", flags->chunk, "tokens of a prefill step")->capture_default_str();
+  command
+      ->add_option("--kv-type", flags->kv_type,
+                   "K and V in the cache, as run has them: f32, f16, bf16, f8 or i8; if not "
+                   "given, bf16, or f32 where products are f32")
+      ->check(refuse_empty);
   command->add_option("--threads", flags->threads, "CPU threads; all that there are if not given")
       ->check(CLI::PositiveNumber);
   command->add_option("--save", flags->save, "write the JSON document to this file, too");

@@ -19,6 +19,7 @@
 #include "advisor/model/model_reader.h"
 #include "cli/exit_status.h"
 #include "cli/json_text.h"
+#include "cli/usage.h"
 #include "core/check.h"
 
 namespace headwise::cli {
@@ -162,6 +163,8 @@ void add_check_command(CLI::App& app) {
       ->required();
   command->add_option("--gpu", flags->gpu, "the GPU it ran on, such as H100: instead of the log's");
   command->add_option("--model", flags->model, "the model's config.json, or the folder of it");
+  for (const char* name : {"--engine-log", "--gpu", "--model"})
+    command->get_option(name)->check(refuse_empty);
   command->add_flag("--json", flags->json, "one JSON document on standard output");
   command->add_flag("--strict", flags->strict,
                     "exit status 1 if the verdict is wrong, or worse than possible");

@@ -14,6 +14,7 @@
 #include "advisor/time/device_times.h"
 #include "cli/codesign_question.h"
 #include "cli/json_text.h"
+#include "cli/usage.h"
 #include "cli/whole_file.h"
 
 namespace headwise::cli {
@@ -83,9 +84,6 @@ void advise(const CodesignFlags& flags) {
     std::cerr << "the report is in " << std::filesystem::absolute(flags.html).string() << "\n";
 }
 
-/// An empty text would mean that the option was not given.
-std::string refuse_empty(const std::string& text) { return text.empty() ? "is empty" : ""; }
-
 void add_options(CLI::App& command, CodesignFlags& flags) {
   command.add_option("MODEL", flags.model, "a config.json, a folder that has one, or a .gguf file")
       ->required();
@@ -136,9 +134,9 @@ void add_options(CLI::App& command, CodesignFlags& flags) {
   command.add_option("--html", flags.html, "writes the report as a page to this file");
   add_workload_options(command, flags.workload);
   for (const char* name :
-       {"--plan", "--shared-experts", "--hardware", "--save-hardware", "--contexts", "--weights",
-        "--projections", "--kv-type", "--q-type", "--framework", "--chunk", "--routing", "--prefix",
-        "--sweep", "--sweep-context", "--html"})
+       {"MODEL", "--calibration", "--plan", "--shared-experts", "--hardware", "--save-hardware",
+        "--contexts", "--weights", "--projections", "--kv-type", "--q-type", "--framework",
+        "--chunk", "--routing", "--prefix", "--sweep", "--sweep-context", "--html"})
     command.get_option(name)->check(refuse_empty);
   command.add_flag("--json", flags.json, "one JSON document on standard output");
 }

@@ -12,6 +12,8 @@
 #include "advisor/device/system_name.h"
 #include "advisor/time/usual_plan.h"
 #include "bench/local_hardware.h"
+#include "cli/interrupt.h"
+#include "cli/model_options.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
 #include "core/check.h"
@@ -51,7 +53,7 @@ class Inputs {
 
 DType type_option(const std::string& name, const std::string& text) {
   try {
-    return parse_dtype(text == "f8" ? "f8e4m3" : text);
+    return kv_type_option(text);
   } catch (const Error& error) {
     throw CLI::ValidationError(name, error.what());
   }
@@ -220,6 +222,8 @@ void read_requests(const CodesignFlags& flags, CodesignQuestion& question, Input
   if (flags.workload.tpot_ms > 0.0) question.longest_tpot_s = flags.workload.tpot_ms / 1e3;
   if (flags.prefix.empty()) return;
   question.prefix = size_option("--prefix", flags.prefix);
+  if (question.prefix >= std::ranges::max(question.contexts))
+    throw CLI::ValidationError("--prefix", "no context is longer than what is cached");
   inputs.given("prefix", flags.prefix);
 }
 
@@ -241,8 +245,15 @@ void read_sweeps(const CodesignFlags& flags, CodesignQuestion& question, Inputs&
 }
 
 Hardware measured_hardware(const Machine& machine, CodesignInput& input) {
-  Hardware hardware = bench::local_hardware(
-      machine, {.cpu_only = input.value == kLocalCpu, .progress = show_progress});
+  const auto progress = [](std::string_view line) {
+    if (interrupted())
+      throw Error(ErrorCode::not_possible, "stopped before the hardware was measured");
+    show_progress(line);
+  };
+  Hardware hardware = unless_interrupted([&] {
+    return bench::local_hardware(machine,
+                                 {.cpu_only = input.value == kLocalCpu, .progress = progress});
+  });
   clear_progress();
   const auto tera = [](const std::optional<Figure>& figure) {
     return figure ? fmt::format("{:.3g} TFLOP/s", figure->value / 1e12) : "unknown";

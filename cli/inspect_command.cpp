@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attention/shape_spec.h"
+#include "cli/model_options.h"
 #include "engine/layer_groups.h"
 #include "headwise/kv_memory.h"
 #include "model/chat/chat_format.h"
@@ -149,7 +150,7 @@ void print_table(const ModelFile& file, const std::vector<LayerGroup>& groups) {
 }
 
 void inspect(const Flags& flags) {
-  const DType kv_type = parse_dtype(flags.kv_type == "f8" ? "f8e4m3" : flags.kv_type);
+  const DType kv_type = kv_type_option(flags.kv_type);
   const ModelFile file(flags.model);
   const std::vector<LayerGroup> groups = layer_groups(file.config(), DType::bf16, kv_type);
   if (flags.json)

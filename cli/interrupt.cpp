@@ -1,6 +1,10 @@
 #include "cli/interrupt.h"
 
+#include <CLI/CLI.hpp>
 #include <csignal>
+
+#include "cli/exit_status.h"
+#include "core/log.h"
 
 namespace headwise::cli {
 namespace {
@@ -18,6 +22,16 @@ void catch_interrupt() {
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+}
+
+void leave_interrupt() {
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
+void end_interrupted(const Error& error) {
+  log(LogLevel::warning, error.what());
+  throw CLI::RuntimeError(kInterrupted);
 }
 
 bool interrupted() { return flag != 0; }

@@ -21,11 +21,6 @@ std::int64_t size_option(const std::string& name, const std::string& text) {
   return sizes.front();
 }
 
-/// As shapes spell them, too: f8, i8.
-DType kv_type_option(const std::string& text) {
-  return parse_dtype(text == "f8" ? "f8e4m3" : text);
-}
-
 void add_sampling_options(CLI::App& command, SamplingOptions& sampling) {
   command
       .add_option("--temperature", sampling.temperature,
@@ -42,6 +37,10 @@ void add_sampling_options(CLI::App& command, SamplingOptions& sampling) {
 }
 
 }  // namespace
+
+DType kv_type_option(const std::string& text) {
+  return parse_dtype(text == "f8" ? "f8e4m3" : text);
+}
 
 ModelOptions read_model_options(const ModelFlags& flags) {
   if (flags.maths.empty()) return {};

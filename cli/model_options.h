@@ -24,6 +24,9 @@ struct ModelFlags {
 
 void add_model_options(CLI::App& command, ModelFlags& flags);
 
+/// An element type of K and V; f8 is f8e4m3. Throws Error that names what it is not.
+DType kv_type_option(const std::string& text);
+
 /// How the model is to be opened.
 ModelOptions read_model_options(const ModelFlags& flags);
 

@@ -19,6 +19,8 @@ auto read_option(const std::string& name, Read&& read) {
 
 }  // namespace
 
+std::string refuse_empty(const std::string& text) { return text.empty() ? "is empty" : ""; }
+
 ShapeSpec shape_option(const std::string& text) {
   return read_option("--shape", [&] { return parse_shape_spec(text); });
 }

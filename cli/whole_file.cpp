@@ -60,10 +60,20 @@ class Temporary {
   bool is_there_ = false;
 };
 
+void check_link(const std::filesystem::path& path, bool is_there) {
+  std::error_code ignored;
+  check(is_there || !std::filesystem::is_symlink(path, ignored), "cannot write ", path.string(),
+        ": the link leads nowhere");
+}
+
 }  // namespace
 
 void check_writable(const std::filesystem::path& path) {
-  const bool opens = static_cast<bool>(std::ofstream(path, std::ios::app));
+  std::error_code ignored;
+  const bool is_there = std::filesystem::exists(path, ignored);
+  check_link(path, is_there);
+  const bool opens =
+      is_there ? static_cast<bool>(std::ofstream(path, std::ios::app)) : Temporary(path).is_open();
   const int reason = errno;
   check(opens, "cannot write ", path.string(), ": ", std::strerror(reason));
 }
@@ -78,8 +88,8 @@ void write_whole(const std::filesystem::path& path, std::string_view text) {
     is_written = static_cast<bool>(device);
   } else {
     // Of a link the file that it leads to is replaced, not the link.
+    check_link(path, is_there);
     const bool is_link = std::filesystem::is_symlink(path, ignored);
-    check(is_there || !is_link, "cannot write ", path.string(), ": the link leads nowhere");
     Temporary file(is_link ? std::filesystem::canonical(path) : path);
     is_written = file.is_open() && file.write(text) && file.keep();
   }

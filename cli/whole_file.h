@@ -5,7 +5,7 @@
 
 namespace headwise::cli {
 
-/// Throws Error where the file cannot be written; keeps what is there. Called before long work, so
+/// Throws Error where the file cannot be written; leaves all as it is. Called before long work, so
 /// that a wrong path does not cost its results.
 void check_writable(const std::filesystem::path& path);
 

@@ -19,9 +19,20 @@ TinyModel with_context(TinyModel model) {
   return model;
 }
 
-Calibration bench_of(const TinyModel& model) {
+Calibration bench_of(const TinyModel& model, std::optional<DType> kv_type = {}) {
   const WrittenFile file("tiny.gguf", gguf_of(model));
-  return bench_model(file.path(), {.chunk = 64, .threads = 1, .repeats = 2, .command = "a test"});
+  return bench_model(
+      file.path(),
+      {.chunk = 64, .threads = 1, .kv_type = kv_type, .repeats = 2, .command = "a test"});
+}
+
+/// Of all tables of attention.
+std::set<std::string> kv_types(const Calibration& calibration) {
+  std::set<std::string> types;
+  for (const CalibrationTable& table : calibration.tables())
+    if (table.query.starts_with("attention"))
+      types.insert(std::get<std::string>(table.fixed.at("kv_type")));
+  return types;
 }
 
 std::set<double> places(const Calibration& calibration, const std::string& query,
@@ -47,6 +58,14 @@ TEST(ModelBench, HasEachPartOfAModel) {
   EXPECT_EQ(windows, (std::set<double>{0, 5}));
   // qkv of 4 + 2 + 2 heads of 8, gate and up, what is as wide as the model, and the vocabulary.
   EXPECT_EQ(places(calibration, "gemm", 0), (std::set<double>{64, 56, 20, 263}));
+}
+
+TEST(ModelBench, IsOfTheTypeOfKAndVThatIsAskedFor) {
+  const TinyModel model = with_context(llama_model());
+  for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::i8})
+    EXPECT_EQ(kv_types(bench_of(model, type)), std::set<std::string>{std::string(name_of(type))});
+  const std::set<std::string> usual = kv_types(bench_of(model));
+  EXPECT_TRUE(usual == std::set<std::string>{"bf16"} || usual == std::set<std::string>{"f32"});
 }
 
 TEST(ModelBench, SaysWhatCannotBe) {

@@ -83,6 +83,11 @@ TEST_F(CheckCommand, BadLogsAreOneLine) {
     EXPECT_NE(outcome.err.find(log), std::string::npos) << outcome.err;
   }
   EXPECT_EQ(run_program({"check"}).status, 2);
+  for (const char* option : {"--engine-log", "--gpu", "--model"}) {
+    const Outcome outcome = run_program({"check", "--engine-log", none, option, ""});
+    EXPECT_EQ(outcome.status, 2) << option;
+    EXPECT_NE(outcome.err.find(option), std::string::npos) << outcome.err;
+  }
   EXPECT_EQ(run_program({"check", "--engine-log", write("log", kFa3), "--gpu", "H9"}).status, 1);
 }
 

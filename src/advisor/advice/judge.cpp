@@ -111,7 +111,7 @@ Gain Judge::throughput(const ContextTimes& changed) const {
 
 GuidelineVerdict verdict_of(const SpeedUp& gain) {
   if (gain.ratio < kGainThatCounts) return GuidelineVerdict::follows;
-  const bool is_certain = gain.ratio / (1.0 + gain.error) >= kGainThatCounts;
+  const bool is_certain = gain.ratio * (1.0 - gain.error) >= kGainThatCounts;
   return gain.ratio >= kGainThatBreaks && is_certain ? GuidelineVerdict::breaks
                                                      : GuidelineVerdict::partly;
 }

@@ -16,13 +16,14 @@ struct SpeedUp {
   explicit operator bool() const { return why_not.empty(); }
 };
 
-/// before / after. Where both times come from the same tables, or rates, their errors go together
-/// (estimate.h), and the larger one counts: the other half is taken to cancel. Else both count.
+/// before / after, with the error of the worst case, to first order. Times of two tables may be off
+/// by a and b against each other: a + b. Of the same tables, or rates, half of either error is
+/// taken to be common to both times, the other half its own: |a - b| / 2 + (a + b) / 2, the larger
+/// one.
 SpeedUp speed_up(const Estimate& before, const Estimate& after);
 
-/// Of the whole step. Parts that do not change are off by the same on both sides, so that their
-/// error counts only by how much their share changes; parts that do count as above, each by its
-/// share.
+/// Of the whole step: the sum of its parts' errors as above, a and b times their shares. Parts that
+/// do not change are off by the same e on both sides: e |share before - share after|.
 SpeedUp speed_up(const StepTime& before, const StepTime& after);
 
 }  // namespace headwise

@@ -70,6 +70,7 @@ constexpr KernelName kNames[] = {
     {kSglang, "TRTLLM_MLA", trtllm_gen_mla},
     {kTrtllm, "TRTLLM", tensorrt_llm},
     {kTrtllm, "FLASHINFER", flashinfer},
+    {kTrtllm, "FLASHMLA", flashmla},
     {kTrtllm, "VANILLA", torch},
 };
 

@@ -116,7 +116,7 @@ bool EngineStart::take_words(const FixedWords& words, const LogRecord& record, s
       break;
     case Reading::within:
       if (!at.take_until(words.after, std::string_view::npos, value)) return false;
-      value = at.take([](char c) { return c != ',' && c != '.'; }, kLongestValue);
+      value = at.take([](char c) { return c != ',' && c != '.' && c != ')'; }, kLongestValue);
       break;
     case Reading::constant:
       value = words.after;

@@ -20,7 +20,10 @@ enum class LogTopic : std::uint8_t {
   decode_backend,
   flash_attention,  ///< version of FlashAttention: 2, 3, 4
   kv_type,
-  dtype,  ///< of activations
+  kv_token_bytes,  ///< of a token's KV on one GPU, in all layers
+  kv_tokens,       ///< that the cache has room for
+  kv_gib,          ///< the cache's memory on one GPU
+  dtype,           ///< of activations
   page_size,
   tensor_parallel,
   data_parallel,
@@ -40,7 +43,7 @@ const char* name_of(LogTopic topic);  ///< as JSON has it: "kv_type"
 enum class Reading : std::uint8_t {
   value,         ///< the value is followed by `after`, and then by anything
   last,          ///< `after` is the message's end
-  within,        ///< the value follows `after`, further on, and ends at a comma or a point
+  within,        ///< the value follows `after`, further on, up to a comma, a point or a bracket
   constant,      ///< `after` is the value
   whole,         ///< the message is the value
   fields,        ///< a print of fields follows `before`: FieldName says which are wanted

@@ -158,8 +158,8 @@ std::optional<LogRecord> read_sglang(TextCursor line) {
   return record;
 }
 
-/// "[08/21/2025-12:00:00] [TRT-LLM] [RANK 0] [I] message", "[TensorRT-LLM][INFO] message",
-/// "[TensorRT-LLM] message"
+/// "[08/21/2025-12:00:00] [TRT-LLM] [RANK 0] [I] message", the same with [TRT-LLM AUTO-DEPLOY],
+/// "[TensorRT-LLM][INFO] message", "[TensorRT-LLM] message"
 std::optional<LogRecord> read_tensorrt_llm(TextCursor line) {
   LogRecord record{.engine = ServingEngine::tensorrt_llm, .file = {}, .process = {}, .message = {}};
   if (line.skip("[TensorRT-LLM]")) {
@@ -167,7 +167,8 @@ std::optional<LogRecord> read_tensorrt_llm(TextCursor line) {
     if (line.skip("[") && !line.take_until("]", 16, level)) return std::nullopt;
     if (!line.skip(" ")) return std::nullopt;
   } else {
-    if (!line.skip_like("[##/##/####-##:##:##] ") || !line.skip("[TRT-LLM] ")) return std::nullopt;
+    if (!line.skip_like("[##/##/####-##:##:##] ")) return std::nullopt;
+    if (!line.skip("[TRT-LLM] ") && !line.skip("[TRT-LLM AUTO-DEPLOY] ")) return std::nullopt;
     if (line.skip("[RANK ") || line.skip("[MPI_Rank ")) {
       record.process = line.take_digits();
       if (!line.skip("] ")) return std::nullopt;

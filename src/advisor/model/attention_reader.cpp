@@ -65,6 +65,28 @@ SoftmaxAttention read_softmax(ModelFields& fields, const ConfigFamily& family, i
           .output_gate = read_output_gate(fields, family)};
 }
 
+/// Of layers without a window, which in Gemma 4 have heads of their own; `softmax` for all others.
+SoftmaxAttention read_global(ModelFields& fields, const ConfigFamily& family,
+                             const SoftmaxAttention& softmax) {
+  constexpr auto kDim = "global_head_dim";
+  constexpr auto kKvHeads = "num_global_key_value_heads";
+  if (family.is_known && family.global_head_dim == 0) return softmax;
+  SoftmaxAttention global = softmax;
+  if (fields.has(kDim) || family.global_head_dim > 0) {
+    global.head_dim_qk = global.head_dim_v = fields.count_or_assume(
+        kDim, kLargestDescribedHeadDim, family.global_head_dim, default_of(family));
+  }
+  constexpr auto kShared = "attention_k_eq_v";
+  if (!fields.has(kShared) && family.is_known) fields.assume(kShared, "false", default_of(family));
+  global.keys_give_values = fields.boolean_or(kShared, false);
+  const bool has_own = fields.has(kKvHeads);  // goes unread otherwise, as in transformers
+  if (!global.keys_give_values || !has_own) return global;
+  global.kv_heads = fields.count(kKvHeads, kMostDescribedHeads);
+  check(global.q_heads % global.kv_heads == 0, "field 'num_attention_heads' ", global.q_heads,
+        " is not a multiple of 'num_global_key_value_heads' ", global.kv_heads);
+  return global;
+}
+
 LinearAttention read_gated_delta_net(ModelFields& fields) {
   const LinearAttention linear{
       .k_heads = fields.count("linear_num_key_heads", kMostDescribedHeads),
@@ -99,6 +121,7 @@ LatentAttention read_latent(ModelFields& fields, const ConfigFamily& family) {
           .qk_nope_head_dim = fields.count("qk_nope_head_dim", kLargestDescribedHeadDim),
           .qk_rope_head_dim = fields.count("qk_rope_head_dim", kLargestDescribedHeadDim),
           .v_head_dim = fields.count("v_head_dim", kLargestDescribedHeadDim),
+          .output_gate = fields.boolean_or("mla_use_output_gate", false),
           .indexer = read_indexer(fields, family)};
 }
 
@@ -113,6 +136,7 @@ std::vector<Attention> read_softmax_and_linear(ModelFields& fields, const Config
   const std::vector<LayerType> types = read_layer_types(fields, family, layers);
   const auto has = [&](LayerType type) { return std::ranges::count(types, type) > 0; };
   const SoftmaxAttention softmax = read_softmax(fields, family, hidden);
+  const SoftmaxAttention global = read_global(fields, family, softmax);
   AttentionSpan window{.kind = SpanKind::sliding_window};
   AttentionSpan chunk{.kind = SpanKind::chunked};
   LinearAttention linear;
@@ -129,7 +153,7 @@ std::vector<Attention> read_softmax_and_linear(ModelFields& fields, const Config
   std::vector<Attention> attention;
   for (const LayerType type : types) {
     if (type == LayerType::linear) attention.emplace_back(linear);
-    if (type == LayerType::full) attention.emplace_back(softmax);
+    if (type == LayerType::full) attention.emplace_back(global);
     if (type == LayerType::windowed) attention.push_back(with_span(softmax, window));
     if (type == LayerType::chunked) attention.push_back(with_span(softmax, chunk));
   }
@@ -148,7 +172,9 @@ std::vector<Attention> read_listed_linear(ModelFields& fields, const ConfigFamil
       .k_head_dim = head_dim,
       .v_head_dim = head_dim,
       .conv_kernel = lists.count("short_conv_kernel_size", kLargestConvKernel),
-      .decay = StateDecay::per_channel};
+      .decay = StateDecay::per_channel,
+      .low_rank_gate = !lists.boolean_or("use_full_rank_gate", false)};
+  lists.has("gate_lower_bound");  // of the decay's values
   const std::vector<int> full = lists.integers("full_attn_layers", 1, layers);
   const std::vector<int> kda = lists.integers("kda_layers", 1, layers);
   lists.refuse_others();

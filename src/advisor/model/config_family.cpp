@@ -20,6 +20,22 @@ constexpr ConfigFamily gemma3(std::string_view model_type) {
           .context = 131072};
 }
 
+constexpr ConfigFamily gemma4(std::string_view model_type) {
+  return {.model_type = model_type,
+          .pattern = windowed_but_every,
+          .experts = ExpertRule::gemma4,
+          .tied_embeddings = true,
+          .last_is_full = true,
+          .per_layer_input = true,
+          .window = 512,
+          .q_heads = 8,
+          .kv_heads = 4,
+          .head_dim = 256,
+          .global_head_dim = 512,
+          .vocab = 262144,
+          .context = 131072};
+}
+
 constexpr ConfigFamily qwen3_next(std::string_view model_type, ExpertRule experts) {
   return {.model_type = model_type,
           .pattern = linear_but_every,
@@ -38,7 +54,7 @@ constexpr ConfigFamily llama4(std::string_view model_type) {
   return {.model_type = model_type, .pattern = chunked_but_nope, .experts = ExpertRule::llama4};
 }
 
-constexpr std::array<ConfigFamily, 22> kFamilies{{
+constexpr std::array<ConfigFamily, 24> kFamilies{{
     {.model_type = "llama",
      .pattern = full,
      .experts = ExpertRule::none,
@@ -74,6 +90,8 @@ constexpr std::array<ConfigFamily, 22> kFamilies{{
      .tied_embeddings = true},
     gemma3("gemma3"),
     gemma3("gemma3_text"),
+    gemma4("gemma4"),
+    gemma4("gemma4_text"),
     deepseek("deepseek_v3"),
     deepseek("deepseek_v32", true),
     deepseek("kimi_k2"),

@@ -11,7 +11,7 @@ enum class LayerPattern : std::uint8_t {
   all_windowed,        ///< Mistral's rule for sliding_window
   windowed_from,       ///< Qwen's: from max_window_layers on, if use_sliding_window
   alternating,         ///< even ones are windowed: Gemma 2, gpt-oss
-  windowed_but_every,  ///< each sliding_window_pattern-th is full: Gemma 3
+  windowed_but_every,  ///< each sliding_window_pattern-th is full: Gemma 3 and 4
   linear_but_every,    ///< each full_attention_interval-th is full: Qwen3-Next
   chunked_but_nope,    ///< those without rotary positions are full: Llama 4
   latent,              ///< MLA throughout: DeepSeek
@@ -25,6 +25,7 @@ enum class ExpertRule : std::uint8_t {
   qwen,        ///< decoder_sparse_step and mlp_only_layers
   deepseek,    ///< first_k_dense_replace and moe_layer_freq
   llama4,      ///< moe_layers or interleave_moe_layer_step; one shared expert as wide
+  gemma4,      ///< if enable_moe_block, in all layers, beside a dense one of intermediate_size
   by_fields,   ///< whatever of these the file has
 };
 
@@ -39,11 +40,14 @@ struct ConfigFamily {
   bool kv_heads_are_q_heads = false;
   bool tied_embeddings = false;
   bool output_gate = false;
-  bool indexer = false;  ///< a sparse indexer must be there
+  bool indexer = false;          ///< a sparse indexer must be there
+  bool last_is_full = false;     ///< whatever a list says of the last layer
+  bool per_layer_input = false;  ///< there is one unless the file says that it is 0 wide
   int window = 0;
   int q_heads = 0;
   int kv_heads = 0;
   int head_dim = 0;
+  int global_head_dim = 0;  ///< of layers without a window, where they have heads of their own
   int vocab = 0;
   int context = 0;
 };

@@ -43,18 +43,26 @@ void read_shared_experts(ModelFields& fields, const ConfigFamily& family, Mixtur
     moe.shared_experts = 1;
     moe.shared_width = moe.expert_width;
     fields.assume("num_shared_experts", "1", "the rule of Llama 4: as wide as a routed expert");
+  } else if (family.experts == ExpertRule::gemma4) {
+    moe.shared_experts = 1;
+    moe.shared_width = fields.count(kWidth, kLargestFeedForward);
+    fields.assume("num_shared_experts", "1",
+                  "the rule of Gemma 4: a dense feed-forward of intermediate_size beside experts");
   }
 }
 
 MixtureOfExperts read_experts(ModelFields& fields, const ConfigFamily& family, int experts) {
   const std::optional<int> top_k = fields.count_by_any(
-      {"num_experts_per_tok", "num_experts_per_token", "experts_per_token"}, 1, kMostExperts);
+      {"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts"}, 1,
+      kMostExperts);
   check(top_k.has_value(), "field 'num_experts_per_tok' is missing");
   check(*top_k <= experts, "field 'num_experts_per_tok' ", *top_k, " is more than the ", experts,
         " experts");
   MixtureOfExperts moe{
       .experts = experts, .top_k = *top_k, .expert_width = read_expert_width(fields, family)};
   read_shared_experts(fields, family, moe);
+  constexpr auto kLatent = "routed_expert_hidden_size";
+  if (fields.has(kLatent)) moe.latent_width = fields.count(kLatent, kLargestHidden);
   return moe;
 }
 
@@ -119,6 +127,14 @@ std::vector<bool> read_expert_layers(ModelFields& fields, const ConfigFamily& fa
   return std::vector<bool>(static_cast<std::size_t>(layers), true);
 }
 
+/// Gemma 4's are there or not; what else the file says of them goes unread where they are not.
+bool read_enabled(ModelFields& fields, const ConfigFamily& family) {
+  if (family.experts != ExpertRule::gemma4) return family.experts != ExpertRule::none;
+  for (const auto* name : {"num_experts", "top_k_experts", "moe_intermediate_size"})
+    fields.has(name);
+  return fields.boolean_or("enable_moe_block", false);
+}
+
 DenseFeedForward read_dense(ModelFields& fields, const ConfigFamily& family) {
   constexpr auto kBesideExperts = "intermediate_size_mlp";
   const bool beside = family.experts == ExpertRule::llama4 ||
@@ -134,11 +150,12 @@ std::vector<FeedForward> read_feed_forward(ModelFields& fields, const ConfigFami
     fields.assume("mlp.gate_proj", "present", "feed-forward is taken to be gated: three matrices");
   }
   std::optional<int> experts;
-  if (family.experts != ExpertRule::none) {
+  const bool enabled = read_enabled(fields, family);
+  if (enabled) {
     experts = fields.count_by_any({"num_local_experts", "num_experts", "n_routed_experts"}, 1,
                                   kMostExperts);
   }
-  check(experts || family.experts == ExpertRule::none || family.experts == ExpertRule::by_fields,
+  check(experts || !enabled || family.experts == ExpertRule::by_fields,
         "field 'num_experts' is missing, nor is there num_local_experts or n_routed_experts");
   fields.has(kWidth);  // may stand there where there are only experts
   if (family.experts == ExpertRule::llama4) fields.has("intermediate_size_mlp");

@@ -154,8 +154,11 @@ Types types_by_pattern(ModelFields& fields, const ConfigFamily& family, int laye
 std::vector<LayerType> read_layer_types(ModelFields& fields, const ConfigFamily& family,
                                         int layers) {
   const bool listed = fields.has("layer_types");
-  const Types types =
-      listed ? listed_types(fields, layers) : types_by_pattern(fields, family, layers);
+  Types types = listed ? listed_types(fields, layers) : types_by_pattern(fields, family, layers);
+  if (family.last_is_full && types.back() != LayerType::full) {
+    assume_types(fields, "full_attention in the last layer", family);
+    types.back() = LayerType::full;
+  }
   // What a list makes needless may stand beside it.
   for (const auto* name : {"max_window_layers", "sliding_window_pattern", "_sliding_window_pattern",
                            "full_attention_interval", "no_rope_layers", "no_rope_layer_interval",

@@ -32,7 +32,13 @@ struct SoftmaxAttention {
   std::int64_t head_dim_qk = 0;
   std::int64_t head_dim_v = 0;
   AttentionSpan span;
-  bool output_gate = false;  ///< one more projection as wide as the output: Qwen3-Next
+  bool output_gate = false;       ///< one more projection as wide as the output: Qwen3-Next
+  bool keys_give_values = false;  ///< V has no projection, but is K's, not rotated: Gemma 4
+
+  /// Columns of K's and V's projections; what is stored is both.
+  std::int64_t kv_columns() const {
+    return kv_heads * (keys_give_values ? head_dim_qk : head_dim_qk + head_dim_v);
+  }
 
   friend bool operator==(const SoftmaxAttention&, const SoftmaxAttention&) = default;
 };
@@ -56,6 +62,7 @@ struct LatentAttention {
   std::int64_t qk_nope_head_dim = 0;
   std::int64_t qk_rope_head_dim = 0;
   std::int64_t v_head_dim = 0;
+  bool output_gate = false;  ///< one more projection as wide as the output: Kimi K3
   std::optional<SparseIndexer> indexer;
 
   std::int64_t head_dim_qk() const { return qk_nope_head_dim + qk_rope_head_dim; }
@@ -67,7 +74,7 @@ struct LatentAttention {
 /// How a linear-attention layer decays its state.
 enum class StateDecay : std::uint8_t {
   per_head,     ///< Gated DeltaNet, arXiv 2412.06464: Qwen3-Next
-  per_channel,  ///< Kimi Delta Attention, arXiv 2510.26692: gates by low-rank projections
+  per_channel,  ///< Kimi Delta Attention, arXiv 2510.26692: by a low-rank projection
 };
 
 /// Linear attention: a state of [value heads, k_head_dim, v_head_dim] instead of keys and values,
@@ -79,6 +86,7 @@ struct LinearAttention {
   std::int64_t v_head_dim = 0;
   std::int64_t conv_kernel = 0;  ///< tokens
   StateDecay decay = StateDecay::per_head;
+  bool low_rank_gate = false;  ///< the output gate's rank is v_head_dim: Kimi Linear
 
   /// Width of what goes through the convolution: queries, keys, values.
   std::int64_t conv_channels() const { return 2 * k_heads * k_head_dim + v_heads * v_head_dim; }
@@ -95,7 +103,8 @@ struct DenseFeedForward {
   friend bool operator==(const DenseFeedForward&, const DenseFeedForward&) = default;
 };
 
-/// Mixture of experts, each a gated feed-forward of its own.
+/// Mixture of experts, each a gated feed-forward of its own. With a `latent_width` routed experts
+/// have it for the hidden width, between a projection there and one back: LatentMoE, Kimi K3.
 struct MixtureOfExperts {
   std::int64_t experts = 0;
   std::int64_t top_k = 0;           ///< experts that a token is routed to
@@ -103,6 +112,13 @@ struct MixtureOfExperts {
   std::int64_t shared_experts = 0;  ///< that every token passes; 0: none
   std::int64_t shared_width = 0;    ///< of each; 0: none
   bool shared_gate = false;         ///< one more router column scales the shared expert: Qwen
+  std::int64_t latent_width = 0;    ///< 0: routed experts work on the hidden state
+
+  std::int64_t routed_hidden(std::int64_t hidden) const {
+    return latent_width > 0 ? latent_width : hidden;
+  }
+  /// Of the two projections, which all devices hold.
+  std::int64_t latent_parameters(std::int64_t hidden) const { return 2 * hidden * latent_width; }
 
   friend bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
 };

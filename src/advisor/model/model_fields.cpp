@@ -9,15 +9,16 @@ namespace headwise {
 namespace {
 
 // What names of fields hold that tell of attention, layers or feed-forward.
-constexpr std::array<std::string_view, 29> kTelling{
-    "attention", "attn",  "head",         "window",  "expert", "moe",  "layer",  "lora",
-    "linear",    "mamba", "ssm",          "chunk",   "sparse", "conv", "hybrid", "rank",
-    "pattern",   "mlp",   "intermediate", "latent",  "nope",   "ffn",  "kv",     "recurrent",
-    "period",    "state", "block",        "pruned_", "index_"};
+constexpr std::array<std::string_view, 30> kTelling{
+    "attention", "attn",    "head",  "window",       "expert",  "moe",    "layer", "lora",
+    "linear",    "mamba",   "mla_",  "ssm",          "chunk",   "sparse", "conv",  "hybrid",
+    "rank",      "pattern", "mlp",   "intermediate", "latent",  "nope",   "ffn",   "kv",
+    "recurrent", "period",  "state", "block",        "pruned_", "index_"};
 
 // Those of them that change neither a shape nor a count of large matrices.
-constexpr std::array<std::string_view, 34> kHarmless{"_attn_implementation",
+constexpr std::array<std::string_view, 36> kHarmless{"_attn_implementation",
                                                      "_attn_implementation_autoset",
+                                                     "activation_situ_linear_beta",
                                                      "attention_bias",
                                                      "attention_dropout",
                                                      "attention_multiplier",
@@ -33,6 +34,7 @@ constexpr std::array<std::string_view, 34> kHarmless{"_attn_implementation",
                                                      "image_token_index",
                                                      "initial_context_length",
                                                      "kv_cache_scheme",
+                                                     "latent_moe_use_norm",
                                                      "layer_norm_eps",
                                                      "layer_norm_epsilon",
                                                      "layernorm_epsilon",

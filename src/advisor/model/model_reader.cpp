@@ -41,8 +41,8 @@ bool read_tied(ModelFields& fields, ModelFields& outer, const ConfigFamily& fami
 
 /// Positions cost nothing here, but a kind that nobody knows may be more than positions.
 void check_rope(ModelFields rope) {
-  constexpr std::array<std::string_view, 8> kKnown{"default", "linear",   "dynamic", "llama3",
-                                                   "yarn",    "longrope", "su",      "mrope"};
+  constexpr std::array<std::string_view, 9> kKnown{
+      "default", "linear", "dynamic", "llama3", "yarn", "longrope", "su", "mrope", "proportional"};
   for (const auto* kind : {"full_attention", "sliding_attention"})
     if (rope.has(kind)) check_rope(rope.nested(kind));
   for (const auto* name : {"rope_type", "type"}) {
@@ -52,11 +52,32 @@ void check_rope(ModelFields rope) {
   }
 }
 
+/// Gemma 4's smaller models have what is not described: K and V that layers share, an embedding of
+/// each layer's own.
+void refuse_small_gemmas(ModelFields& fields, const ConfigFamily& family) {
+  if (!family.per_layer_input) return;
+  for (const auto* name : {"num_kv_shared_layers", "hidden_size_per_layer_input"}) {
+    const bool missing = !fields.has(name);
+    check(missing || fields.integer(name, 0, kLargestHidden) == 0, "field ", fields.full(name),
+          " is not 0, which is not described");
+  }
+  check(fields.has("hidden_size_per_layer_input"), "field ",
+        fields.full("hidden_size_per_layer_input"), " is missing");
+  fields.has("vocab_size_per_layer_input");
+  const std::string both_ways = fields.string_or("use_bidirectional_attention", "vision");
+  check(both_ways == "vision", "field ", fields.full("use_bidirectional_attention"), " is ",
+        quoted_name(both_ways), ": only decoders are described");
+}
+
 void note_what_is_left_out(ModelFields& fields, ModelFields& outer) {
   for (const auto* name : {"num_nextn_predict_layers", "mtp_num_hidden_layers"}) {
     if (fields.has(name) && fields.integer(name, 0, kMostDescribedLayers) > 0) {
       fields.assume(name, "0", "layers that draft further tokens are not part of a step");
     }
+  }
+  if (fields.has("attn_res_block_size")) {
+    fields.assume("attn_res_block_size", "left out",
+                  "residuals over blocks of layers have no large matrices");
   }
   for (const auto* name : {"vision_config", "audio_config"}) {
     if (outer.has(name)) fields.assume(name, "left out", "the description is of the text model");
@@ -87,6 +108,7 @@ void read_text(ModelFields& fields, ModelFields& outer, ModelDescription& model)
   set_layers(model, all);
   for (const auto* name : {"rope_scaling", "rope_parameters"})
     if (fields.has(name)) check_rope(fields.nested(name));
+  refuse_small_gemmas(fields, family);
   note_what_is_left_out(fields, outer);
   fields.refuse_what_could_matter();
   const std::string why = why_invalid(model);

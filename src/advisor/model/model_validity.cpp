@@ -74,7 +74,8 @@ struct WhyInvalid {
                             {"top_k", moe.top_k, 1, moe.experts},
                             {"expert width", moe.expert_width, 1, kLargestFeedForward},
                             {"shared experts", moe.shared_experts, 0, kMostSharedExperts},
-                            {"shared width", moe.shared_width, 0, kLargestFeedForward}};
+                            {"shared width", moe.shared_width, 0, kLargestFeedForward},
+                            {"latent width", moe.latent_width, 0, kLargestHidden}};
     return why_out_of_range(counts);
   }
 };

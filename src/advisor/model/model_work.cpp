@@ -12,8 +12,7 @@ constexpr std::int64_t kGatedMatrices = 3;  // gate, up, down
 std::int64_t parameters_of(const SoftmaxAttention& softmax, std::int64_t hidden) {
   const std::int64_t q = softmax.q_heads * softmax.head_dim_qk;
   const std::int64_t out = softmax.q_heads * softmax.head_dim_v;
-  const std::int64_t kv = softmax.kv_heads * (softmax.head_dim_qk + softmax.head_dim_v);
-  return hidden * (q + kv + out + (softmax.output_gate ? out : 0));
+  return hidden * (q + softmax.kv_columns() + out + (softmax.output_gate ? out : 0));
 }
 
 /// Its queries come from MLA's query latent, its key and the heads' weights from the hidden state.
@@ -32,7 +31,8 @@ std::int64_t parameters_of(const LatentAttention& latent, std::int64_t hidden) {
   const std::int64_t q =
       hidden * latent.q_lora_rank + query_width * latent.q_heads * latent.head_dim_qk();
   const std::int64_t kv = hidden * latent.stored_dim() + expansion_parameters(latent);
-  const std::int64_t out = latent.q_heads * latent.v_head_dim * hidden;
+  const std::int64_t out =
+      (latent.output_gate ? 2 : 1) * latent.q_heads * latent.v_head_dim * hidden;
   const std::int64_t index =
       latent.indexer ? parameters_of(*latent.indexer, query_width, hidden) : 0;
   return q + kv + out + index;
@@ -42,12 +42,12 @@ std::int64_t parameters_of(const LinearAttention& linear, std::int64_t hidden) {
   const std::int64_t keys = linear.k_heads * linear.k_head_dim;
   const std::int64_t values = linear.v_heads * linear.v_head_dim;
   const std::int64_t conv = linear.conv_channels() * linear.conv_kernel;
-  const std::int64_t shared = hidden * (linear.conv_channels() + values) + conv;
-  if (linear.decay == StateDecay::per_head) {
-    return shared + hidden * (values + 2 * linear.v_heads);  // output gate, decay, step size
-  }
-  const std::int64_t rank = linear.v_head_dim;  // of the decay's and the output gate's projections
-  return shared + 2 * hidden * rank + rank * (keys + values) + hidden * linear.v_heads;
+  const std::int64_t rank = linear.v_head_dim;
+  const std::int64_t step_size = hidden * linear.v_heads;
+  const std::int64_t gate = linear.low_rank_gate ? rank * (hidden + values) : hidden * values;
+  const std::int64_t decay =
+      linear.decay == StateDecay::per_head ? hidden * linear.v_heads : rank * (hidden + keys);
+  return hidden * (linear.conv_channels() + values) + conv + step_size + gate + decay;
 }
 
 struct LayerParameters {
@@ -62,8 +62,9 @@ LayerParameters parameters_of(const DenseFeedForward& dense, std::int64_t hidden
 }
 
 LayerParameters parameters_of(const MixtureOfExperts& moe, std::int64_t hidden) {
-  const std::int64_t expert = kGatedMatrices * hidden * moe.expert_width;
-  const std::int64_t shared = kGatedMatrices * hidden * moe.shared_width * moe.shared_experts;
+  const std::int64_t expert = kGatedMatrices * moe.routed_hidden(hidden) * moe.expert_width;
+  const std::int64_t shared = kGatedMatrices * hidden * moe.shared_width * moe.shared_experts +
+                              moe.latent_parameters(hidden);
   return {.all = moe.experts * expert + shared,
           .active = moe.top_k * expert + shared,
           .router = hidden * (moe.experts + (moe.shared_gate ? 1 : 0))};

@@ -31,9 +31,16 @@ double number(const AxisValues& values, std::string_view name) {
 
 double doublings(double a, double b) { return std::abs(std::log2(a / b)); }
 
-/// f16 has bf16's size and rate.
-std::string type_name(DType type) {
-  return std::string(name_of(type == DType::f16 ? DType::bf16 : type));
+/// f16 has bf16's size and rate; where it was measured itself, by that.
+std::string type_name(const CalibratedTimes& times, const char* query, const char* axis,
+                      DType type) {
+  const std::string name(name_of(type));
+  const auto is_own = [&](const AxisValues& fixed) {
+    const auto found = fixed.find(axis);
+    return found != fixed.end() && found->second == AxisValue(name);
+  };
+  if (type != DType::f16 || std::ranges::any_of(times.measured(query), is_own)) return name;
+  return std::string(name_of(DType::bf16));
 }
 
 double pairs_of(const AttentionSpan& span, const NewTokens& tokens) {
@@ -208,8 +215,10 @@ Estimate AttentionTables::table(bool is_prefill, const SoftmaxAttention& shape, 
                                 const CoreAttention& core, double length) const {
   // Queries of decode were measured in bf16 alone.
   const bool widens = !is_prefill && core.q_type == DType::f8e4m3;
-  AxisValues values{{"q_type", type_name(widens ? DType::bf16 : core.q_type)},
-                    {"kv_type", type_name(core.kv_type)},
+  const char* query = is_prefill ? kPrefill : kDecode;
+  const DType q_type = widens ? DType::bf16 : core.q_type;
+  AxisValues values{{"q_type", type_name(times_, query, "q_type", q_type)},
+                    {"kv_type", type_name(times_, query, "kv_type", core.kv_type)},
                     {"q_heads", static_cast<double>(shape.q_heads)},
                     {"kv_heads", static_cast<double>(shape.kv_heads)},
                     {"head_dim", mean_dim(shape)},
@@ -218,8 +227,7 @@ Estimate AttentionTables::table(bool is_prefill, const SoftmaxAttention& shape, 
                     {is_prefill ? "q_len" : "kv_len", length}};
   if (is_prefill) values["prefix"] = static_cast<double>(core.tokens.prefix);
   Estimate estimate = shape.head_dim_qk == shape.head_dim_v
-                          ? times_.lookup(describe(core), is_prefill ? kPrefill : kDecode, values,
-                                          law_of(is_prefill))
+                          ? times_.lookup(describe(core), query, values, law_of(is_prefill))
                           : unknown("keys and values of two sizes were not measured");
   if (!estimate) estimate = nearest(is_prefill, shape, values, core);
   return widens && estimate ? estimate.by_rule(kQueryTypeError) : estimate;
@@ -276,8 +284,8 @@ Estimate AttentionTables::latent_table(bool is_prefill, const LatentAttention& s
   const auto heads = static_cast<double>(shape.q_heads);
   const auto dim_qk = static_cast<double>(is_prefill ? shape.head_dim_qk() : shape.stored_dim());
   const auto dim_v = static_cast<double>(is_prefill ? shape.v_head_dim : shape.kv_lora_rank);
-  AxisValues values{{"q_type", type_name(core.q_type)},
-                    {"kv_type", type_name(core.kv_type)},
+  AxisValues values{{"q_type", type_name(times_, query, "q_type", core.q_type)},
+                    {"kv_type", type_name(times_, query, "kv_type", core.kv_type)},
                     {"q_heads", heads},
                     {"head_dim_qk", dim_qk},
                     {"head_dim_v", dim_v},

@@ -85,9 +85,10 @@ double attention_bytes(const Attention& attention, std::int64_t hidden,
 double feed_forward_bytes(const FeedForward& feed_forward, std::int64_t hidden,
                           const Deployment& deployment) {
   const double weight = bytes_per_weight(deployment.feed_forward);
-  const auto gated = [&](std::int64_t width) {
-    return 3.0 * static_cast<double>(hidden) * static_cast<double>(width) * weight;
+  const auto gated_of = [&](std::int64_t in, std::int64_t width) {
+    return 3.0 * static_cast<double>(in) * static_cast<double>(width) * weight;
   };
+  const auto gated = [&](std::int64_t width) { return gated_of(hidden, width); };
   const auto tp = static_cast<double>(deployment.tp_ff);
   if (const auto* dense = std::get_if<DenseFeedForward>(&feed_forward)) {
     if (!deployment.stored) return gated(dense->width) / tp;
@@ -98,8 +99,9 @@ double feed_forward_bytes(const FeedForward& feed_forward, std::int64_t hidden,
   }
   const auto& moe = std::get<MixtureOfExperts>(feed_forward);
   const std::int64_t columns = moe.experts + (moe.shared_gate ? 1 : 0);
-  return static_cast<double>(moe.experts) * gated(moe.expert_width) /
+  return static_cast<double>(moe.experts) * gated_of(moe.routed_hidden(hidden), moe.expert_width) /
              static_cast<double>(deployment.stage_devices()) +
+         static_cast<double>(moe.latent_parameters(hidden)) * weight +
          static_cast<double>(moe.shared_experts) * gated(moe.shared_width) / tp +
          static_cast<double>(hidden * columns) * kBf16Bytes;
 }

@@ -66,16 +66,18 @@ void add_dense(std::int64_t hidden, const Deployment& deployment, const StepRows
 
 void add_experts(const MixtureOfExperts& moe, std::int64_t hidden, const Deployment& deployment,
                  const StepRows& rows, std::vector<Exchange>& exchanges) {
-  if (moe.shared_experts > 0 && deployment.adp > 1) add_dense(hidden, deployment, rows, exchanges);
+  const bool apart = deployment.adp > 1 || moe.latent_width > 0;  // sums of routed and of shared
+  if (moe.shared_experts > 0 && apart) add_dense(hidden, deployment, rows, exchanges);
+  const std::int64_t width = moe.routed_hidden(hidden);
   if (deployment.adp == 1) {
     exchanges.push_back({.kind = Kind::all_reduce,
-                         .bytes = activations(rows.all, hidden),
+                         .bytes = activations(rows.all, width),
                          .devices = deployment.stage_devices()});
     return;
   }
   const std::int64_t own = std::max<std::int64_t>(1, rows.all / deployment.stage_devices());
   const double back =
-      activations(own, hidden) *
+      activations(own, width) *
       static_cast<double>(std::min(moe.top_k, deployment.ep) * deployment.experts_tp());
   const double there = deployment.feed_forward == WeightFormat::bf16 ? back : back / 2.0;
   for (const double bytes : {there, back})

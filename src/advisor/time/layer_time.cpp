@@ -1,6 +1,7 @@
 #include "advisor/time/layer_time.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "advisor/time/layer_exchanges.h"
 #include "advisor/time/projections.h"
@@ -45,7 +46,7 @@ class LayerTimes {
     StepTime time;
     Estimate& estimate = time.at(StepPart::feed_forward);
     estimate = per_step(times_.time(Experts{.tokens = rows_.all,
-                                            .hidden = hidden_,
+                                            .hidden = moe.routed_hidden(hidden_),
                                             .width = moe.expert_width,
                                             .experts = moe.experts,
                                             .top_k = moe.top_k,
@@ -53,6 +54,7 @@ class LayerTimes {
                                             .ep = deployment_.ep,
                                             .weights = deployment_.feed_forward,
                                             .routing = deployment_.routing}));
+    if (moe.latent_width > 0) estimate += latent(moe.latent_width);
     if (moe.shared_experts > 0) {
       const Estimate shared = gated(moe.shared_experts * moe.shared_width);
       const bool beside = deployment_.shared_beside_routed && step_.is_decode();
@@ -121,6 +123,15 @@ class LayerTimes {
     for (const Product& product : products(form, attention))
       time.at(StepPart::projections) += per_step(times_.time(product));
     return time;
+  }
+
+  /// From the hidden state to routed experts' width and back.
+  Estimate latent(std::int64_t width) const {
+    const Product down{
+        .m = rows_.feed_forward, .n = width, .k = hidden_, .weights = deployment_.feed_forward};
+    Product up = down;
+    std::swap(up.n, up.k);
+    return per_step(times_.time(down) + times_.time(up));
   }
 
   Estimate gated(std::int64_t width) const {

@@ -186,6 +186,10 @@ TEST(VerdictOf, TakesErrorsIntoAccount) {
   EXPECT_EQ(verdict_of({.ratio = 1.3}), kPartly);
   EXPECT_EQ(verdict_of({.ratio = 1.6, .error = 0.1}), kBreaks);
   EXPECT_EQ(verdict_of({.ratio = 1.6, .error = 0.6}), kPartly);
+  // 1.6 less 32 % of it is 1.088, though 1.6 / 1.32 is 1.21.
+  EXPECT_EQ(verdict_of({.ratio = 1.6, .error = 0.31}), kBreaks);
+  EXPECT_EQ(verdict_of({.ratio = 1.6, .error = 0.32}), kPartly);
+  EXPECT_EQ(verdict_of({.ratio = 9.0, .error = 1.0}), kPartly);
 }
 
 TEST(HeadDimension, CountsWhatKernelsPad) {

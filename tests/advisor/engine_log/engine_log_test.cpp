@@ -107,7 +107,38 @@ TEST(EngineLog, WhatLooksLikeTensorrtLlmsWordsIsNot) {
                      "PyTorchConfig(attn_backend='TRTLLM')",
                      "[12/20/2025-04:20:19] [TRT-LLM] [I] "
                      "PyTorchConfig(sampler=Sampler(attn_backend='X'), moe_backend='CUTLASS')",
-                     "[12/20/2025-04:20:19] INFO PyTorchConfig(attn_backend='TRTLLM')"});
+                     "[12/20/2025-04:20:19] INFO PyTorchConfig(attn_backend='TRTLLM')",
+                     "[12/20/2025-04:20:19] [TRT-LLM] [W] Disabling block reuse for MTP",
+                     "[12/20/2025-04:20:19] [TRT-LLM] [I] Use Change tokens_per_block to: 64 for "
+                     "using FlashMLA",
+                     "[12/20/2025-04:20:19] [TRT-LLM AUTO-TUNE] [W] Disabling block reuse for "
+                     "FLASHINFER backend"});
+  for (const char* line :
+       {"[TensorRT-LLM][INFO] [MemUsageChange] Allocated 43.29 MB GPU memory for runtime buffers.",
+        "[TensorRT-LLM][INFO] [MemUsageChange] Allocated 928.77 MiB for execution context memory.",
+        "[MemUsageChange] Allocated 41.11 GiB for max tokens in paged KV cache (524288)",
+        "[TensorRT-LLM][INFO] Loaded engine size: 6214 MiB, kv size is 5",
+        "[TensorRT-LLM][INFO] No engine version found in the config file, assuming engine(s) built "
+        "by old builder API.",
+        "[12/20/2025-04:20:19] [TRT-LLM] [I] Set nccl_plugin to bfloat16.",
+        "[12/20/2025-04:20:19] [TRT-LLM] [I] Prompt: Fall back to unfused MHA in sm_90"}) {
+    const EngineLog log =
+        read(std::string("[12/20/2025-04:00:00] [TRT-LLM] [I] Using LLM with TensorRT backend\n") +
+             line + "\n");
+    EXPECT_TRUE(log.facts.empty()) << line;
+    EXPECT_TRUE(log.passed_over.empty()) << line;
+  }
+}
+
+TEST(EngineLog, TensorrtLlmSaysWhatItHasNoKernelFor) {
+  const EngineLog log = read(
+      "[12/20/2025-04:00:00] [TRT-LLM] [I] Using LLM with PyTorch backend\n"
+      "[TensorRT-LLM][WARNING] Fall back to unfused MHA for bf16, headSize = 72 in sm_100.\n"
+      "[TensorRT-LLM][WARNING] Fall back to unfused MHA because of unsupported data type.\n");
+  ASSERT_EQ(log.passed_over.size(), 1U);
+  EXPECT_EQ(log.passed_over[0].line, 2);
+  ASSERT_EQ(log.costly_settings.size(), 1U);
+  EXPECT_EQ(log.costly_settings[0].line, 3);
 }
 
 TEST(EngineLog, RecordsAreFoundBehindWhatCarriesLogs) {

@@ -189,7 +189,66 @@ INSTANTIATE_TEST_SUITE_P(
         Seen{"1.2.0rc2, 1.3.0rc0", "[TensorRT-LLM][INFO] ",
              "Max KV cache blocks per sequence: 288 [window size=8224], tokens per block=16, "
              "primary blocks=257",
-             Topic::page_size, "16"}));
+             Topic::page_size, "16"},
+        Seen{"1.2.0rc5", "[12/20/2025-03:36:05] [TRT-LLM AUTO-DEPLOY] [RANK 2] [I] ",
+             "Set tokens_per_block to 128.", Topic::page_size, "128"},
+        Seen{"0.8.0, 0.12.0", "[TensorRT-LLM][INFO] ",
+             "Engine version 0.17.0.post1 found in the config file, assuming engine(s) built by "
+             "new builder API.",
+             Topic::version, "0.17.0.post1"},
+        Seen{"0.18.0.dev, 1.1.0", "[03/23/2025-17:30:24] [TRT-LLM] [I] ", "Set dtype to float16.",
+             Topic::dtype, "float16"},
+        Seen{"1.1.0", "[04/17/2026-08:21:45] [TRT-LLM] [I] ", "Set tokens_per_block to 64.",
+             Topic::page_size, "64"},
+        Seen{"1.1.0rc3", "[12/20/2025-04:20:19] [TRT-LLM] [I] ",
+             "KV cache quantization set to \"nvfp4\". Using checkpoint KV quantization.",
+             Topic::kv_type, "nvfp4"},
+        Seen{
+            "1.1.0rc3", "[12/20/2025-04:21:51] [TRT-LLM] [I] ",
+            "Peak memory during memory usage profiling (torch + non-torch): 91.46 GiB, available "
+            "KV cache memory when calculating max tokens: 41.11 GiB, fraction is set 0.85, kv size "
+            "is 35136. device total memory 139.81 GiB, , tmp kv_mem 0.56 GiB",
+            Topic::kv_token_bytes, "35136"},
+        Seen{
+            "newer", "[12/20/2025-04:21:51] [TRT-LLM] [RANK 0] [I] ",
+            "Peak memory during memory usage profiling (torch + non-torch): 9.1 GiB, available KV "
+            "cache memory when calculating max tokens: 41.11 GiB, fraction is set 0.9, kv size per "
+            "token is 73728.0. device total memory 79.1 GiB",
+            Topic::kv_token_bytes, "73728"},
+        Seen{"0.12.0 to 1.3.0rc0", "[TensorRT-LLM][INFO] ",
+             "[MemUsageChange] Allocated 5.95 GiB for max tokens in paged KV cache (86720).",
+             Topic::kv_tokens, "86720"},
+        Seen{"0.12.0 to 1.3.0rc0", "[TensorRT-LLM][INFO] ",
+             "[MemUsageChange] Allocated 62.99 GiB for max tokens in paged KV cache (294848).",
+             Topic::kv_gib, "62.99"},
+        Seen{"000429d57d42", "[12/20/2025-04:20:19] [TRT-LLM] [W] ",
+             "Disabling block reuse for FLASHINFER backend", Topic::backend, "FLASHINFER"},
+        Seen{"000429d57d42", "[12/20/2025-04:20:19] [TRT-LLM] [I] ",
+             "Change tokens_per_block to: 64 for using FlashMLA", Topic::decode_backend,
+             "FLASHMLA"},
+        Seen{"000429d57d42", "[12/20/2025-04:20:19] [TRT-LLM] [I] ",
+             "Change tokens_per_block to: 64 for using FlashMLA", Topic::page_size, "64"},
+        Seen{"000429d57d42", "[12/20/2025-04:20:19] [TRT-LLM] [W] ",
+             "KV cache reuse for MLA can only be enabled on SM90/SM100/SM103/SM120, disable "
+             "enable_block_reuse for SM89",
+             Topic::gpu_generation, "89"},
+        Seen{"000429d57d42", "[12/20/2025-04:20:19] [TRT-LLM] [W] ",
+             "KV cache reuse for MLA can only be enabled without KV cache quantization or with FP8 "
+             "quantization, disable enable_block_reuse for KV cache quant algorithm: NVFP4",
+             Topic::latent, "True"},
+        Seen{"000429d57d42", "[12/20/2025-04:20:19] [TRT-LLM] [W] ",
+             "Chunked Prefill for MLA can only be enabled on SM90/SM100/SM103/SM120, disable "
+             "enable_chunked_context for SM121",
+             Topic::gpu_generation, "121"},
+        Seen{"a log of SM 8.7", "[TensorRT-LLM][WARNING] ",
+             "Fall back to unfused MHA because of unsupported head size 80 in sm_87",
+             Topic::head_dim, "80"},
+        Seen{"a log of SM 8.7", "[TensorRT-LLM][WARNING] ",
+             "Fall back to unfused MHA because of unsupported head size 128 in sm_87",
+             Topic::gpu_generation, "87"},
+        Seen{"fused_multihead_attention", "[TensorRT-LLM][WARNING] ",
+             "Fall back to unfused MHA for data_type = bf16, headSize = 72 in sm_103.",
+             Topic::gpu_generation, "103"}));
 
 }  // namespace
 }  // namespace headwise

@@ -60,19 +60,33 @@ constexpr Row kRows[] = {
     {"llama-4-maverick", 49152, 147456, "2.625", "7.125", "24.000"},
 };
 
-TEST(KvState, OfPublishedModelsInBf16) {
-  for (const Row& row : kRows) {
-    const ModelDescription model = described(row.model);
-    const KvState state = kv_state(model, DType::bf16);
-    EXPECT_EQ(state.growing_per_token, row.growing) << row.model;
-    EXPECT_EQ(state.windowed_per_token, row.windowed) << row.model;
-    EXPECT_EQ(in_mib(state.constant), row.constant_mib) << row.model;
-    EXPECT_EQ(in_gib(kv_bytes(model, DType::bf16, k32K)), row.gib_32k) << row.model;
-    EXPECT_EQ(in_gib(kv_bytes(model, DType::bf16, k128K)), row.gib_128k) << row.model;
-    if (row.naive_gib_128k != nullptr) {
-      EXPECT_EQ(in_gib(state.naive_per_token * k128K), row.naive_gib_128k) << row.model;
-    }
+// Of the next two little more than layers and spans was to be had beside the files themselves,
+// whose fields count as given here: the arithmetic is layers x 2 Hkv d x 2 B, and MLA's and KDA's
+// as above.
+constexpr Row kRowsOfAssumedFiles[] = {
+    {"gemma-4-26b", 5 * 4 * 2 * 512, 25 * 4 * 8 * 256, "0.820", "2.695", "27.500"},
+    {"kimi-k3", 24 * 576 * 2, 0, "1.262", "3.794", nullptr, "428.6"},
+};
+
+void expect_state(const Row& row) {
+  const ModelDescription model = described(row.model);
+  const KvState state = kv_state(model, DType::bf16);
+  EXPECT_EQ(state.growing_per_token, row.growing) << row.model;
+  EXPECT_EQ(state.windowed_per_token, row.windowed) << row.model;
+  EXPECT_EQ(in_mib(state.constant), row.constant_mib) << row.model;
+  EXPECT_EQ(in_gib(kv_bytes(model, DType::bf16, k32K)), row.gib_32k) << row.model;
+  EXPECT_EQ(in_gib(kv_bytes(model, DType::bf16, k128K)), row.gib_128k) << row.model;
+  if (row.naive_gib_128k != nullptr) {
+    EXPECT_EQ(in_gib(state.naive_per_token * k128K), row.naive_gib_128k) << row.model;
   }
+}
+
+TEST(KvState, OfPublishedModelsInBf16) {
+  for (const Row& row : kRows) expect_state(row);
+}
+
+TEST(KvState, OfModelsWhoseFieldsAreTheFilesOwn) {
+  for (const Row& row : kRowsOfAssumedFiles) expect_state(row);
 }
 
 TEST(KvState, OfR1IsItsLatentsNotItsHeads) {
@@ -95,6 +109,8 @@ TEST(KvState, OfLinearAttentionIsConstantWhateverTheCachesType) {
   for (const DType type : {DType::bf16, DType::f8e4m3, DType::i8}) {
     EXPECT_EQ(kv_state(described("qwen3-next-80b-a3b"), type).constant, next);
     EXPECT_EQ(kv_state(described("kimi-linear-48b"), type).constant, kimi);
+    EXPECT_EQ(kv_state(described("kimi-k3"), type).constant,
+              69 * (96 * 128 * 128 * 4 + 3 * 96 * 128 * 3 * 2));
   }
   EXPECT_EQ(kv_bytes(described("qwen3-next-80b-a3b"), DType::bf16, 0), next);
 }

@@ -192,9 +192,78 @@ TEST(ModelReader, KimiLinearsListsCountFromOne) {
                              .k_head_dim = 128,
                              .v_head_dim = 128,
                              .conv_kernel = 4,
-                             .decay = StateDecay::per_channel}));
+                             .decay = StateDecay::per_channel,
+                             .low_rank_gate = true}));
   EXPECT_EQ(latent(model, 2).q_lora_rank, 0);
   EXPECT_EQ(model.context, 1048576);
+}
+
+TEST(ModelReader, KimiK3sExpertsWorkOnALatent) {
+  const ModelDescription model = described("kimi-k3");
+  EXPECT_EQ(model.model_type, "kimi_linear");
+  EXPECT_EQ(counts(model), "1 68 24");
+  EXPECT_EQ(first_groups(model, 9), "011211121");
+  EXPECT_EQ(model.group_of_layer.at(91), 2);
+  EXPECT_EQ(model.group_of_layer.at(92), 2);
+  EXPECT_FALSE(std::get<LinearAttention>(model.groups[1].layer.attention).low_rank_gate);
+  EXPECT_EQ(latent(model, 2).q_heads, 96);
+  EXPECT_TRUE(latent(model, 2).output_gate);
+  EXPECT_FALSE(latent(described("kimi-linear-48b"), 2).output_gate);
+  EXPECT_EQ(dense_width(model, 0), 33792);
+  EXPECT_EQ(experts(model, 1), (MixtureOfExperts{.experts = 896,
+                                                 .top_k = 16,
+                                                 .expert_width = 3072,
+                                                 .shared_experts = 2,
+                                                 .shared_width = 3072,
+                                                 .latent_width = 3584}));
+  EXPECT_EQ(assumed(model, "attn_res_block_size"), "left out");
+  EXPECT_EQ(assumed(model, "vision_config"), "left out");
+}
+
+TEST(ModelReader, Gemma4sFullLayersHaveHeadsOfTheirOwn) {
+  const ModelDescription model = described("gemma-4-26b");
+  EXPECT_EQ(counts(model), "25 5");
+  EXPECT_EQ(first_groups(model, 7), "0000010");
+  EXPECT_EQ(softmax(model, 0), (SoftmaxAttention{.q_heads = 16,
+                                                 .kv_heads = 8,
+                                                 .head_dim_qk = 256,
+                                                 .head_dim_v = 256,
+                                                 .span = {SpanKind::sliding_window, 1024}}));
+  EXPECT_EQ(softmax(model, 1), (SoftmaxAttention{.q_heads = 16,
+                                                 .kv_heads = 2,
+                                                 .head_dim_qk = 512,
+                                                 .head_dim_v = 512,
+                                                 .keys_give_values = true}));
+  EXPECT_EQ(experts(model, 1), (MixtureOfExperts{.experts = 128,
+                                                 .top_k = 8,
+                                                 .expert_width = 704,
+                                                 .shared_experts = 1,
+                                                 .shared_width = 2112}));
+  EXPECT_EQ(assumed(model, "num_shared_experts"), "1");
+  EXPECT_TRUE(model.tied_embeddings);
+}
+
+TEST(ModelReader, WhatGemma4sFilesLeaveOut) {
+  Json json = config_json("gemma-4-26b");
+  Json& text = json["text_config"];
+  for (const auto* name : {"layer_types", "global_head_dim", "attention_k_eq_v", "sliding_window",
+                           "num_key_value_heads", "tie_word_embeddings"})
+    text.erase(name);
+  json.erase("tie_word_embeddings");
+  text["enable_moe_block"] = false;
+  const ModelDescription model = description_of(json);
+  EXPECT_EQ(counts(model), "25 5");
+  EXPECT_EQ(softmax(model, 0).span.tokens, 512);
+  EXPECT_EQ(softmax(model, 1).head_dim_qk, 512);
+  EXPECT_EQ(softmax(model, 1).kv_heads, 4);  // not the global layers', as K is not V
+  EXPECT_FALSE(softmax(model, 1).keys_give_values);
+  EXPECT_EQ(dense_width(model, 0), 2112);
+  for (const auto* field : {"layer_types", "global_head_dim", "attention_k_eq_v", "sliding_window",
+                            "num_key_value_heads", "tie_word_embeddings"})
+    EXPECT_NE(assumed(model, field), "-") << field;
+  text["layer_types"] = std::vector<std::string>(30, "sliding_attention");
+  EXPECT_EQ(counts(description_of(json)), "29 1");
+  EXPECT_EQ(assumed(description_of(json), "layer_types"), "full_attention in the last layer");
 }
 
 TEST(ModelReader, HybridQwensAreLinearButEachFourth) {
@@ -269,6 +338,9 @@ TEST(ModelReader, UnknownFamiliesAreReadByTheirFields) {
   json = config_json("qwen3-8b");
   json["model_type"] = "brand_new";
   EXPECT_EQ(description_of(json).groups[0].layer, described("qwen3-8b").groups[0].layer);
+  json = config_json("kimi-k3");
+  json["text_config"]["model_type"] = "brand_new";
+  EXPECT_EQ(description_of(json).groups[2].layer, described("kimi-k3").groups[2].layer);
 }
 
 TEST(ModelReader, WhatUnknownFamiliesDoNotSayIsAssumed) {

@@ -183,6 +183,29 @@ TEST(ModelWork, ParametersOfHybrids) {
   EXPECT_NEAR(static_cast<double>(count_parameters(kimi).active.in_layers()), 3e9, 0.5e9);
 }
 
+// The makers say 26 billion, of which 4 are active; 2.8 trillion, of which 104 billion are active.
+TEST(ModelWork, ParametersOfModelsWhoseFieldsAreTheFilesOwn) {
+  const ModelDescription gemma = described("gemma-4-26b");
+  EXPECT_EQ(attention_parameters(attention_of(gemma, 0), 2816), 2816LL * (2 * 4096 + 2 * 2048));
+  EXPECT_EQ(attention_parameters(attention_of(gemma, 1), 2816), 2816LL * (2 * 8192 + 1024));
+  EXPECT_EQ(count_parameters(gemma).all.feed_forward, 30LL * 3 * 2816 * (128 * 704 + 2112));
+  EXPECT_NEAR(static_cast<double>(count_parameters(gemma).all.total()), 25.2e9, 0.05e9);
+  EXPECT_NEAR(static_cast<double>(count_parameters(gemma).active.total()), 4e9, 0.5e9);
+
+  const ModelDescription kimi = described("kimi-k3");
+  const std::int64_t wide = 96 * 128;
+  EXPECT_EQ(attention_parameters(attention_of(kimi, 1), 7168),
+            5 * 7168 * wide + 128 * (7168 + wide) + 7168 * 96 + 3 * wide * 4);
+  EXPECT_EQ(attention_parameters(attention_of(kimi, 2), 7168),
+            7168LL * 1536 + 1536LL * 96 * 192 + 7168 * 576 + 512LL * 96 * 256 + 2 * wide * 7168);
+  const auto [all, active] = count_parameters(kimi);
+  EXPECT_EQ(all.feed_forward,
+            3LL * 7168 * 33792 +
+                92 * (896LL * 3 * 3584 * 3072 + 2 * 3LL * 7168 * 3072 + 2 * 7168LL * 3584));
+  EXPECT_NEAR(static_cast<double>(all.total()), 2.8e12, 0.05e12);
+  EXPECT_NEAR(static_cast<double>(active.total() - active.embedding), 104e9, 0.5e9);
+}
+
 TEST(ModelWork, IntegersOfTheLargestModelsFit) {
   nlohmann::json dense = config_json("llama-3.1-8b");
   nlohmann::json experts = config_json("deepseek-r1");

@@ -170,6 +170,33 @@ TEST_F(OwnTimes, OfAnotherSystemAreNotAsked) {
 }
 
 /// Beside H200's third-party tables.
+// A table of each type, in a file of its own, of 10 us a key type's number.
+TEST(OwnTimesOfTypes, AreFoundByTheTypeOfKAndV) {
+  const auto of_type = [](const std::string& kv_type, double us) {
+    CalibrationTable table = decode_table();
+    table.fixed["kv_type"] = kv_type;
+    table.grid = CalibrationGrid({{.name = "batch", .unit = ""}, {.name = "kv_len", .unit = ""}},
+                                 {{{1, 193}, us, 0.01}});
+    return own({table});
+  };
+  const auto decode_us = [](const DeviceTimes& times, DType kv_type) {
+    const CoreAttention core{.attention = model().groups[0].layer.attention,
+                             .kv_type = kv_type,
+                             .tokens = {.prefix = 192, .count = 1}};
+    return times.time(core).seconds * 1e6;
+  };
+  const DeviceTimes all = device_times(toy(), {}, {},
+                                       {of_type("bf16", 10), of_type("f8e4m3", 20),
+                                        of_type("i8", 30), of_type("f16", 40), of_type("f32", 50)});
+  EXPECT_DOUBLE_EQ(decode_us(all, DType::bf16), 10);
+  EXPECT_DOUBLE_EQ(decode_us(all, DType::f8e4m3), 20);
+  EXPECT_DOUBLE_EQ(decode_us(all, DType::i8), 30);
+  EXPECT_DOUBLE_EQ(decode_us(all, DType::f16), 40);
+  EXPECT_DOUBLE_EQ(decode_us(all, DType::f32), 50);
+  const DeviceTimes one = device_times(toy(), {}, {}, {of_type("bf16", 10)});
+  EXPECT_DOUBLE_EQ(decode_us(one, DType::f16), 10);  // which is as wide
+}
+
 TEST(OwnTimesBesideOthers, ComeFirstExactlyWhereTheyCover) {
   const AxisValues fixed{{"q_type", "bf16"}, {"kv_type", "bf16"}, {"q_heads", 32.0},
                          {"kv_heads", 8.0},  {"head_dim", 128.0}, {"window", 0.0}};
