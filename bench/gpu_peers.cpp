@@ -18,8 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// As rows print them, and as peer.py knows them.
-constexpr std::array<std::string_view, 6> kPeers{kFlash2,     "pytorch-cudnn", "fa3",
-                                                 kVllmFlash3, "flashinfer",    "jax-mosaic"};
+constexpr std::array<std::string_view, 7> kPeers{kFlash2, "pytorch-cudnn", "fa3",       kVllmFlash3,
+                                                 "fa4",   "flashinfer",    "jax-mosaic"};
 
 [[noreturn]] void fail(const std::string& why) { throw Error(ErrorCode::not_possible, why); }
 

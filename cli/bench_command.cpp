@@ -57,8 +57,9 @@ The backend that would be chosen runs beside `standard`; --backend or HEADWISE_B
 the first GPU where there is one and this build has CUDA.
 --peers: other libraries run beside it, each in a process of its own, checked and timed the same way in
 alternating rounds. On the CPU OpenVINO, ONNX Runtime, PyTorch and ggml, which bench/peers/setup.sh sets
-up; on a GPU PyTorch's SDPA (FlashAttention-2, cuDNN), FlashInfer, JAX, and FlashAttention-3 where
-HEADWISE_FA3 and HEADWISE_VLLM_FA3 name its libraries, by the python3 on PATH or HEADWISE_GPU_PYTHON.
+up; on a GPU PyTorch's SDPA (FlashAttention-2, cuDNN), FlashInfer, JAX, FlashAttention-3 where
+HEADWISE_FA3 and HEADWISE_VLLM_FA3 name its libraries, and FlashAttention-4 where HEADWISE_FA4 names the
+folder of its packages, by the python3 on PATH or HEADWISE_GPU_PYTHON.
 "x peer" is the speed in that of the fastest of them.
 
 --lens: how the contexts of a batch differ: even; zipf (C/128 times 1 to 128, small ones more often);

@@ -14,12 +14,12 @@ namespace headwise::cli {
 namespace {
 
 constexpr std::string_view kPrefix = "HEADWISE_";
-constexpr std::array<std::string_view, 13> kKnown{
+constexpr std::array<std::string_view, 14> kKnown{
     "HEADWISE_BACKEND",    "HEADWISE_MODEL_DIR", "HEADWISE_SHARED_MEMORY_LIMIT",
     "HEADWISE_CASES",      "HEADWISE_SEED",      "HEADWISE_CASE",
     "HEADWISE_BACKENDS",   "HEADWISE_SHARD",     "HEADWISE_EXACT_MEMORY",
     "HEADWISE_GPU_PYTHON", "HEADWISE_FA3",       "HEADWISE_VLLM_FA3",
-    "HEADWISE_HARDWARE"};
+    "HEADWISE_FA4",        "HEADWISE_HARDWARE"};
 
 }  // namespace
 

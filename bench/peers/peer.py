@@ -1,7 +1,7 @@
 """A library as a peer of `headwise bench`: answers one JSON line a request, on stdin and stdout.
 
 Usage: peer.py openvino|onnxruntime|pytorch|ggml                     on the CPU
-       peer.py pytorch-fa2|pytorch-cudnn|fa3|vllm-fa3|flashinfer|jax-mosaic    on a GPU
+       peer.py pytorch-fa2|pytorch-cudnn|fa3|vllm-fa3|fa4|flashinfer|jax-mosaic    on a GPU
 
     prepare  takes a step's tensors and lays them out its own way    {"version", "setting", "note", "bound", "page"} or {"refused"}
     check    runs the call that is timed and writes out its result   {}
@@ -25,7 +25,8 @@ from refused import Refused
 CPU = {"openvino": "openvino_paged", "onnxruntime": "onnxruntime_gqa", "pytorch": "torch_sdpa", "ggml": "ggml_flash"}
 GPU = {
     "pytorch-fa2": ("torch_cuda", "Flash2"), "pytorch-cudnn": ("torch_cuda", "Cudnn"),
-    "fa3": ("flash3", "Upstream"), "vllm-fa3": ("flash3", "Vllm"), "flashinfer": ("flash_infer", "FlashInfer"),
+    "fa3": ("flash3", "Upstream"), "vllm-fa3": ("flash3", "Vllm"), "fa4": ("flash4", "Flash4"),
+    "flashinfer": ("flash_infer", "FlashInfer"),
 }  # fmt: skip
 
 
