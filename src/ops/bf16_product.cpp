@@ -22,9 +22,8 @@ constexpr std::int64_t kLayoutRows = 512;  // of x, for which the layout of w is
 constexpr std::int64_t kEvenRows = 32;
 constexpr std::size_t kMostShapes = 64;  // numbers of rows whose primitives are kept
 
-/// How many of `rows` rows of x to multiply together. oneDNN 2.6 cuts rows evenly, by a divisor of
-/// their number; where it finds none that suits tiles it takes them one by one: 424 rows, 8 x 53,
-/// take four times as long as 416 and 8.
+/// How many of `rows` rows of x to multiply together. oneDNN 2.6 is slow with some numbers, those
+/// that are 53, 59 or 61 times another above all: 424 rows take four times as long as 416 and 8.
 std::int64_t rows_at_once(std::int64_t rows) {
   if (rows <= kEvenRows) return rows;
   return std::min(rows - rows % kEvenRows, kLayoutRows);
