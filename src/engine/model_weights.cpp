@@ -88,13 +88,16 @@ LayerWeights read_layer(const WeightReader& read, const ModelConfig& config) {
 }
 
 /// The copies that products want, as far as half of memory goes. In bf16 the output matrix needs
-/// none: one row at a time meets it.
+/// none: one row at a time meets it, as it is stored.
 void prepare(ModelWeights& weights) {
   std::vector<WeightMatrix*> matrices;
   for (LayerWeights& layer : weights.layers)
     matrices.insert(matrices.end(),
                     {&layer.qkv, &layer.attention_output, &layer.gate_up, &layer.down});
-  if (weights.maths == Maths::f32) matrices.push_back(&weights.output_matrix());
+  if (weights.maths == Maths::f32)
+    matrices.push_back(&weights.output_matrix());
+  else
+    weights.output_matrix().touch();
   std::int64_t room = this_machine().cpu.memory_bytes / 2;
   for (WeightMatrix* matrix : matrices) {
     room -= matrix->copy_bytes();

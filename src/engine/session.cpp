@@ -35,9 +35,11 @@ Session::Session(ModelWeights& weights, const Tokenizer& tokenizer, const Sessio
     : weights_(&weights), tokenizer_(&tokenizer), options_(options) {
   check(options.capacity >= 1, "capacity must be at least 1, is ", options.capacity);
   check(options.chunk >= 1, "chunk must be at least 1, is ", options.chunk);
+  const ThreadScope threads(threads_or_all(options.threads));
   const AttentionOptions attention = attention_options(options);
   cache_ =
       std::make_unique<KvCache>(text_cache_options(groups_of(weights, options.kv_type), attention));
+  touch_first_pages(*cache_, attention.max_tokens);
   transformer_ = std::make_unique<Transformer>(weights, *cache_, attention);
   sequence_ = cache_->create();
   if (options.check) transformer_->check_attention();

@@ -33,8 +33,8 @@ class Session {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// The weights and the tokenizer must outlive it. Throws Error as Registry::choose does, and
-  /// where memory is too small.
+  /// The weights and the tokenizer must outlive it. What a text's first step writes to is in memory
+  /// then. Throws Error as Registry::choose does, and where memory is too small.
   Session(ModelWeights& weights, const Tokenizer& tokenizer, const SessionOptions& options);
 
   /// Runs a prompt in chunks, then one step a token, at most `max_new`. Time to first token counts

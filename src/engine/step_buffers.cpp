@@ -1,5 +1,7 @@
 #include "engine/step_buffers.h"
 
+#include "core/touched_memory.h"
+
 namespace headwise {
 namespace {
 
@@ -35,15 +37,21 @@ StepBuffers::StepBuffers(const ModelConfig& config, std::int64_t max_tokens)
       kv_width_(std::int64_t{config.kv_heads} * config.head_dim),
       ffn_width_(config.ffn_width),
       head_dim_(config.head_dim) {
-  const auto floats_for = [&](std::int64_t width) {
-    return allocate_aligned(max_tokens * width * static_cast<std::int64_t>(sizeof(float)));
+  std::vector<std::span<std::byte>> areas;
+  const auto bytes_for = [&](std::int64_t width, std::int64_t bytes_each) {
+    const std::int64_t bytes = max_tokens * width * bytes_each;
+    AlignedBytes memory = allocate_aligned(bytes);
+    areas.emplace_back(memory.get(), static_cast<std::size_t>(bytes));
+    return memory;
   };
+  const auto floats_for = [&](std::int64_t width) { return bytes_for(width, sizeof(float)); };
   residual_ = floats_for(width_);
   normed_ = floats_for(width_);
   qkv_ = floats_for(q_width_ + 2 * kv_width_);
-  q_rounded_ = allocate_aligned(max_tokens * q_width_ * 2);
+  q_rounded_ = bytes_for(q_width_, 2);
   attended_ = floats_for(q_width_);
   gate_up_ = floats_for(2 * ffn_width_);
+  touch_for_writing(areas);
 }
 
 Activations StepBuffers::of(std::int64_t tokens) const {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/touched_memory.h"
+
 namespace headwise {
 namespace {
 
@@ -31,6 +33,25 @@ KvCacheOptions text_cache_options(const std::vector<LayerGroup>& groups,
                               .window_slack = group.shape.window_left < 0 ? 0 : kWindowSlack});
   }
   return options;
+}
+
+void touch_first_pages(KvCache& cache, std::int64_t tokens) {
+  const std::int64_t pages = (tokens + cache.options().page_size - 1) / cache.options().page_size;
+  std::vector<std::span<std::byte>> areas;
+  for (int group = 0; group < cache.groups(); ++group) {
+    const int layers = cache.options().groups[static_cast<std::size_t>(group)].group.layers;
+    for (int layer = 0; layer < layers; ++layer) {
+      const MutableKvView kv = cache.mutable_layer(group, layer);
+      for (const MutableTensorView& part : {kv.k, kv.v, kv.k_scale, kv.v_scale}) {
+        if (!part) continue;
+        // A new cache hands its pages out from the first on.
+        const std::int64_t elements = std::min(pages, part.sizes[0]) * part.strides[0];
+        areas.emplace_back(static_cast<std::byte*>(part.data),
+                           static_cast<std::size_t>(elements * size_of(part.dtype)));
+      }
+    }
+  }
+  touch_for_writing(areas);
 }
 
 }  // namespace headwise

@@ -13,4 +13,8 @@ namespace headwise {
 KvCacheOptions text_cache_options(const std::vector<LayerGroup>& groups,
                                   const AttentionOptions& attention);
 
+/// Touches (core/touched_memory.h) those pages of a new cache, on the CPU, that the first `tokens`
+/// tokens of its first text will lie in.
+void touch_first_pages(KvCache& cache, std::int64_t tokens);
+
 }  // namespace headwise

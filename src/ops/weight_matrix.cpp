@@ -2,6 +2,7 @@
 
 #include "core/aligned_memory.h"
 #include "core/check.h"
+#include "core/touched_memory.h"
 #include "headwise/machine.h"
 #include "ops/bf16_product.h"
 #include "ops/blocks/block_product.h"
@@ -94,6 +95,11 @@ std::unique_ptr<WeightMatrix::Copy> WeightMatrix::make_copy() const {
 
 void WeightMatrix::prepare() {
   if (!copy_) copy_ = make_copy();
+}
+
+void WeightMatrix::touch() const {
+  for (const StoredRows& part : parts_)
+    touch_for_reading({part.data, static_cast<std::size_t>(part.rows * part.row_bytes())});
 }
 
 void WeightMatrix::multiply(const TensorView& x, const MutableTensorView& y, Into into) {

@@ -46,6 +46,8 @@ class WeightMatrix {
   /// Makes the copy of the weights that products of many rows need, of any number in Maths::f32;
   /// without it each such product makes one for itself.
   void prepare();
+  /// Has the stored rows in memory, for products of few rows (core/touched_memory.h).
+  void touch() const;
   std::int64_t copy_bytes() const { return rows_ * columns_ * (maths_ == Maths::bf16 ? 2 : 4); }
 
   /// y[m, rows] = x[m, columns] w^T, or y += with Into::add. All f32. Throws Error(invalid_input)

@@ -82,7 +82,7 @@ class WeightProducts : public testing::TestWithParam<Case> {};
 TEST_P(WeightProducts, EqualThoseInDouble) {
   const auto [format, maths] = GetParam();
   if (!can_compute(maths)) GTEST_SKIP() << "not on this machine";
-  for (const std::int64_t m : {1, 2, 3, 4, 5, 8, 9, 33}) {
+  for (const std::int64_t m : {1, 2, 3, 4, 5, 8, 9, 33, 53}) {
     for (const std::int64_t n : {1, 6, 64}) {
       const std::int64_t k = block_elements(format) == 1 ? 49 : m % 2 == 0 ? 256 : 768;
       const StoredMatrix w = random_matrix(format, n, k, static_cast<unsigned>(m * 100 + n));
@@ -174,6 +174,24 @@ TEST(WeightMatrices, PartsOfSeveralFormatsLieBelowOneAnother) {
     std::vector<float> row(64);
     both.row(7, row.data());
     EXPECT_EQ(row, std::vector<float>(bottom.values.begin() + 64, bottom.values.begin() + 128));
+  }
+}
+
+// Many rows are cut in pieces.
+TEST(WeightMatrices, TakeAnyNumberOfRows) {
+  if (!can_compute(Maths::bf16)) GTEST_SKIP() << "not on this machine";
+  constexpr std::int64_t n = 24, k = 160;
+  const StoredMatrix w = random_matrix(BlockFormat::q8_0, n, k, 1);
+  WeightMatrix matrix({w.rows}, Maths::bf16);
+  matrix.prepare();
+  for (const std::int64_t m : {32, 61, 64, 424, 512, 513, 1061}) {
+    const std::vector<float> x = random_floats(m * k, 7);
+    std::vector<float> y(static_cast<std::size_t>(m * n), 3.0F);
+    const TensorView input = dense(x.data(), DType::f32, {m, k});
+    matrix.multiply(input, dense(y.data(), DType::f32, {m, n}), Into::add);
+    expect_product(w, x, y, m, Way::bf16, 3.0);
+    matrix.multiply(input, dense(y.data(), DType::f32, {m, n}));
+    expect_product(w, x, y, m, Way::bf16);
   }
 }
 
