@@ -22,7 +22,7 @@ class LayerTimes {
         deployment_(deployment),
         step_(step),
         times_(times),
-        rows_(step_rows(deployment, step)) {}
+        passes_(step_passes(deployment, step)) {}
 
   StepTime attention(const Attention& attention) const {
     const auto* latent = std::get_if<LatentAttention>(&attention);
@@ -45,15 +45,17 @@ class LayerTimes {
   StepTime feed_forward(const MixtureOfExperts& moe) const {
     StepTime time;
     Estimate& estimate = time.at(StepPart::feed_forward);
-    estimate = per_step(times_.time(Experts{.tokens = rows_.all,
-                                            .hidden = moe.routed_hidden(hidden_),
-                                            .width = moe.expert_width,
-                                            .experts = moe.experts,
-                                            .top_k = moe.top_k,
-                                            .tp = deployment_.experts_tp(),
-                                            .ep = deployment_.ep,
-                                            .weights = deployment_.feed_forward,
-                                            .routing = deployment_.routing}));
+    estimate = passes_.add_up([&](const StepRows& rows) {
+      return times_.time(Experts{.tokens = rows.all,
+                                 .hidden = moe.routed_hidden(hidden_),
+                                 .width = moe.expert_width,
+                                 .experts = moe.experts,
+                                 .top_k = moe.top_k,
+                                 .tp = deployment_.experts_tp(),
+                                 .ep = deployment_.ep,
+                                 .weights = deployment_.feed_forward,
+                                 .routing = deployment_.routing});
+    });
     if (moe.latent_width > 0) estimate += latent(moe.latent_width);
     if (moe.shared_experts > 0) {
       const Estimate shared = gated(moe.shared_experts * moe.shared_width);
@@ -61,16 +63,19 @@ class LayerTimes {
       estimate = beside ? larger(estimate, shared) : shared + estimate;
     }
     const std::int64_t columns = moe.experts + (moe.shared_gate ? 1 : 0);
-    time.at(StepPart::router) =
-        per_step(times_.time(Product{.m = rows_.feed_forward, .n = columns, .k = hidden_}));
+    time.at(StepPart::router) = passes_.add_up([&](const StepRows& rows) {
+      return times_.time(Product{.m = rows.feed_forward, .n = columns, .k = hidden_});
+    });
     return time;
   }
 
   Estimate communication(const LayerDescription& layer) const {
-    Estimate estimate;
-    for (const Exchange& exchange : layer_exchanges(layer, hidden_, deployment_, step_, rows_))
-      estimate += times_.time(exchange);
-    return per_step(estimate);
+    return passes_.add_up([&](const StepRows& rows) {
+      Estimate estimate;
+      for (const Exchange& exchange : layer_exchanges(layer, hidden_, deployment_, step_, rows))
+        estimate += times_.time(exchange);
+      return estimate;
+    });
   }
 
   /// Two norms with their residuals, positions, the feed-forward's activation: each reads and
@@ -79,16 +84,18 @@ class LayerTimes {
     const auto* dense = std::get_if<DenseFeedForward>(&layer.feed_forward);
     const std::int64_t width = dense != nullptr ? dense->width / deployment_.tp_ff : 0;
     std::int64_t projected = 0;
-    for (const Product& product : products(LatentForm::absorbed, layer.attention))
+    for (const Product& product : products(LatentForm::absorbed, layer.attention, passes_.rows))
       projected += product.n;
     const auto row = static_cast<double>(8 * hidden_ + 2 * projected + 3 * width);
-    return per_step(
-        times_.time(Pass{.rows = projected_rows(),
-                         .hidden = hidden_,
-                         .projected = projected,
-                         .feed_forward = width,
-                         .bytes = kBf16Bytes * row * static_cast<double>(projected_rows()),
-                         .kernels = 4}));
+    return passes_.add_up([&](const StepRows& rows) {
+      const std::int64_t own = projected_rows(rows);
+      return times_.time(Pass{.rows = own,
+                              .hidden = hidden_,
+                              .projected = projected,
+                              .feed_forward = width,
+                              .bytes = kBf16Bytes * row * static_cast<double>(own),
+                              .kernels = 4});
+    });
   }
 
  private:
@@ -97,15 +104,14 @@ class LayerTimes {
     return latent.indexer && step_.tokens.prefix + step_.tokens.count > latent.indexer->top_k;
   }
 
-  Estimate per_step(const Estimate& pass) const { return pass.scaled(rows_.passes); }
-
   /// Prefill splits rows of a request over kvp; decode has each of them on all of kvp.
-  std::int64_t projected_rows() const {
-    return step_.is_decode() ? rows_.attention : divided(rows_.attention, deployment_.kvp);
+  std::int64_t projected_rows(const StepRows& pass) const {
+    return step_.is_decode() ? pass.attention : divided(pass.attention, deployment_.kvp);
   }
 
-  std::vector<Product> products(LatentForm form, const Attention& attention) const {
-    ProjectionRows rows{.tokens = projected_rows(), .expanded = projected_rows()};
+  std::vector<Product> products(LatentForm form, const Attention& attention,
+                                const StepRows& pass) const {
+    ProjectionRows rows{.tokens = projected_rows(pass), .expanded = projected_rows(pass)};
     if (step_.is_decode()) rows.out_split = deployment_.kvp;
     if (form == LatentForm::expanded)
       rows.expanded += divided(step_.batch, deployment_.adp) * step_.tokens.prefix;
@@ -120,51 +126,63 @@ class LayerTimes {
         is_split
             ? core.scaled(1.0 / static_cast<double>(deployment_.kvp)).by_rule(kContextParallelError)
             : core;
-    for (const Product& product : products(form, attention))
-      time.at(StepPart::projections) += per_step(times_.time(product));
+    time.at(StepPart::projections) = passes_.add_up([&](const StepRows& rows) {
+      Estimate estimate;
+      for (const Product& product : products(form, attention, rows))
+        estimate += times_.time(product);
+      return estimate;
+    });
     return time;
   }
 
   /// From the hidden state to routed experts' width and back.
   Estimate latent(std::int64_t width) const {
-    const Product down{
-        .m = rows_.feed_forward, .n = width, .k = hidden_, .weights = deployment_.feed_forward};
-    Product up = down;
-    std::swap(up.n, up.k);
-    return per_step(times_.time(down) + times_.time(up));
+    return passes_.add_up([&](const StepRows& rows) {
+      const Product down{
+          .m = rows.feed_forward, .n = width, .k = hidden_, .weights = deployment_.feed_forward};
+      Product up = down;
+      std::swap(up.n, up.k);
+      return times_.time(down) + times_.time(up);
+    });
   }
 
   Estimate gated(std::int64_t width) const {
     const std::int64_t own = divided(width, deployment_.tp_ff);
-    Product in{
-        .m = rows_.feed_forward, .n = 2 * own, .k = hidden_, .weights = deployment_.feed_forward};
-    Product out = in;
-    out.n = hidden_;
-    out.k = own;
-    if (deployment_.stored) {
-      in.stored = deployment_.stored->gate_up;
-      out.stored = deployment_.stored->down;
-    }
-    return per_step(times_.time(in) + times_.time(out));
+    return passes_.add_up([&](const StepRows& rows) {
+      Product in{
+          .m = rows.feed_forward, .n = 2 * own, .k = hidden_, .weights = deployment_.feed_forward};
+      Product out = in;
+      out.n = hidden_;
+      out.k = own;
+      if (deployment_.stored) {
+        in.stored = deployment_.stored->gate_up;
+        out.stored = deployment_.stored->down;
+      }
+      return times_.time(in) + times_.time(out);
+    });
   }
 
   std::int64_t hidden_;
   const Deployment& deployment_;
   const Step& step_;
   const DeviceTimes& times_;
-  StepRows rows_;
+  StepPasses passes_;
 };
 
 }  // namespace
 
-StepRows step_rows(const Deployment& deployment, const Step& step) {
+StepPasses step_passes(const Deployment& deployment, const Step& step) {
   const std::int64_t group = divided(step.batch, deployment.adp) * step.tokens.count;
-  const std::int64_t pass = std::min(group, deployment.chunk);
-  const std::int64_t all = pass * std::min(step.batch, deployment.adp);
-  return {.attention = pass,
-          .feed_forward = divided(all * deployment.tp_ff, deployment.stage_devices()),
-          .all = all,
-          .passes = static_cast<double>(group) / static_cast<double>(pass)};
+  const std::int64_t chunk = std::min(group, deployment.chunk);
+  const auto rows_of = [&](std::int64_t pass) {
+    const std::int64_t all = pass * std::min(step.batch, deployment.adp);
+    return StepRows{.attention = pass,
+                    .feed_forward = divided(all * deployment.tp_ff, deployment.stage_devices()),
+                    .all = all};
+  };
+  StepPasses passes{.rows = rows_of(chunk), .whole = static_cast<double>(group / chunk)};
+  if (const std::int64_t rest = group % chunk; rest > 0) passes.rest = rows_of(rest);
+  return passes;
 }
 
 StepTime layer_time(const LayerDescription& layer, std::int64_t hidden,

@@ -102,12 +102,13 @@ StepTime step_time(const ModelDescription& model, const Deployment& deployment, 
   time.at(StepPart::output_matrix) = times.time(output);
   if (deployment.pp > 1) {
     constexpr double kBf16Bytes = 2.0;
-    const StepRows rows = step_rows(deployment, step);
-    const double bytes =
-        kBf16Bytes * static_cast<double>(rows.attention) * static_cast<double>(model.hidden);
-    time.at(StepPart::communication) +=
-        times.time(Exchange{.kind = Exchange::Kind::point_to_point, .bytes = bytes, .devices = 2})
-            .scaled(static_cast<double>(deployment.pp - 1) * rows.passes);
+    const Estimate once = step_passes(deployment, step).add_up([&](const StepRows& rows) {
+      const double bytes =
+          kBf16Bytes * static_cast<double>(rows.attention) * static_cast<double>(model.hidden);
+      return times.time(
+          Exchange{.kind = Exchange::Kind::point_to_point, .bytes = bytes, .devices = 2});
+    });
+    time.at(StepPart::communication) += once.scaled(static_cast<double>(deployment.pp - 1));
   }
   return time;
 }

@@ -46,9 +46,9 @@ struct StepTime {
 };
 
 /// Attention is one call over all new tokens, which has the pairs of its chunks. Linear layers take
-/// M = min(new tokens of a group, chunk) at a time. MLA is expanded in prefill, absorbed in decode,
-/// and whichever takes less behind a prefix; with a sparse indexer absorbed as soon as it leaves
-/// tokens out. Throws Error if the deployment is impossible or a
+/// M = min(new tokens of a group, chunk) at a time, and at last what is left. MLA is expanded in
+/// prefill, absorbed in decode, and whichever takes less behind a prefix; with a sparse indexer
+/// absorbed as soon as it leaves tokens out. Throws Error if the deployment is impossible or a
 /// count is below 1.
 StepTime step_time(const ModelDescription& model, const Deployment& deployment, const Step& step,
                    const DeviceTimes& times);

@@ -59,7 +59,7 @@ TEST(Exchanges, OfExpertsOnALatentAreAsWideAsIt) {
   const Step step{.batch = 1, .tokens = {.prefix = 0, .count = 64}};
   std::vector<double> sums;
   for (const Exchange& exchange :
-       layer_exchanges(layer, kimi.hidden, heads, step, step_rows(heads, step)))
+       layer_exchanges(layer, kimi.hidden, heads, step, step_passes(heads, step).rows))
     if (exchange.kind == Exchange::Kind::all_reduce) sums.push_back(exchange.bytes);
   // Of attention, of shared experts, of routed ones.
   EXPECT_EQ(sums, (std::vector<double>{2.0 * 64 * 7168, 2.0 * 64 * 7168, 2.0 * 64 * 3584}));

@@ -146,16 +146,19 @@ TEST_F(StepTimes, TokensGoToAllThatShareTheirExperts) {
   EXPECT_NEAR(communication(4), expected(16), 1e-12);
 }
 
-// A prompt of two and a half chunks takes linear layers two and a half times as long as one chunk.
+// A prompt of two and a half chunks takes linear layers as long as two chunks and half a one.
 TEST_F(StepTimes, LinearLayersGoByChunks) {
-  const StepTime one = prefill(llama70_, {}, 1, 8192), more = prefill(llama70_, {}, 1, 20480);
-  for (const StepPart part : {StepPart::projections, StepPart::feed_forward})
-    EXPECT_NEAR(seconds(more, part), 2.5 * seconds(one, part), 1e-12);
-  EXPECT_EQ(seconds(more, StepPart::output_matrix), seconds(one, StepPart::output_matrix));
+  const StepTime whole = prefill(llama70_, {.chunk = 8192}, 1, 8192);
+  const StepTime half = prefill(llama70_, {.chunk = 8192}, 1, 4096);
+  const StepTime more = prefill(llama70_, {.chunk = 8192}, 1, 20480);
+  for (const StepPart part : {StepPart::projections, StepPart::feed_forward, StepPart::overhead})
+    EXPECT_NEAR(seconds(more, part), 2 * seconds(whole, part) + seconds(half, part),
+                1e-9 * seconds(more, part));
+  EXPECT_EQ(seconds(more, StepPart::output_matrix), seconds(whole, StepPart::output_matrix));
+  const StepTime few = prefill(llama70_, {.chunk = 8192}, 1, 64);
+  EXPECT_GT(128 * seconds(few, StepPart::projections), seconds(whole, StepPart::projections));
 }
 
-// 128 tokens behind 16k are cheaper absorbed, which makes no keys of 16k latents; 8k behind 8k are
-// not: 3.4 times the FLOPs a pair.
 TEST_F(StepTimes, LatentAttentionBehindAPrefixTakesTheCheaperForm) {
   const Deployment groups{.adp = 8, .ep = 8};
   const auto form = [&](std::int64_t count, std::int64_t prefix) {
