@@ -139,7 +139,6 @@ TEST(CudaSchedule, FewWideItemsFillWaves) {
   }
 }
 
-/// What does not fill a tile are a prompt's first rows, which see fewest keys, in whole steps.
 // Decodes leave the products' units to prompts that run at the same time.
 TEST(CudaSchedule, DecodesRunBesidePrompts) {
   for (const auto& [prompts, decodes, context] :
@@ -162,6 +161,7 @@ TEST(CudaSchedule, DecodesRunBesidePrompts) {
   }
 }
 
+/// What does not fill a tile are a prompt's first rows, which see fewest keys, in whole steps.
 TEST(CudaSchedule, TheShortTileComesFirst) {
   CuttingRules rules = kRules;
   rules.wide_rows = 192;
