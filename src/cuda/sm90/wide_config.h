@@ -58,8 +58,9 @@ struct WideConfig {
   /// place of their queries, or half of them, where what is left of memory holds these, so that the
   /// next queries can come before.
   static constexpr int kHalfResults = kWarps * 8 * kDimV * kElement;  ///< bytes
+  static constexpr int kLeftBytes = kMostBytes - kStages * kStageBytes;
   static constexpr bool kResultsInQueries =
-      kQueryTiles > 1 || kSharesRows || kMostBytes - kStages* kStageBytes < kHalfResults;
+      kQueryTiles > 1 || kSharesRows || kHalfResults > kLeftBytes;
   static constexpr int kRowsAtOnce = kResultsInQueries ? 16 : 8;
   static constexpr int kResultBytes = kResultsInQueries ? kSumBytes : kHalfResults;
 
