@@ -14,14 +14,17 @@ namespace headwise::cuda::sm90 {
 /// Whether a row of the warp left the range of its reference, which nobody has looked for in every
 /// tile.
 template <class Config>
-__device__ __forceinline__ bool left_range(const HandedItem& item, const RowSums& sums) {
+__device__ __forceinline__ bool left_range(const HandedItem& item, const WideTile<Config>& tile,
+                                           const RowSums& sums) {
   bool here = false;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const bool fits = sums.reference[r] > -INFINITY ? sums.sum[r] <= kMostSum : sums.sum[r] == 0.0F;
-    here = here || (WideTile<Config>::row(r) < item.view.item.rows && !fits);
+    bool fits = sums.reference[r] > -INFINITY ? sums.sum[r] <= kMostSum : sums.sum[r] == 0.0F;
+    // An infinite probability makes infinity or NaN of all columns.
+    if (Config::kFormat == KvFormat::f16) fits = fabsf(tile.out_[0][0][2 * r]) < INFINITY;
+    here = here || (tile.row(r) < item.view.item.rows && !fits);
   }
-  return !looks_always<Config>(item) && uniform(__ballot_sync(~0U, here)) != 0;
+  return !item.careful && uniform(__ballot_sync(~0U, here)) != 0;
 }
 
 /// Adds the second warpgroup's sums of the same rows to the first one's.
@@ -148,7 +151,7 @@ __device__ __forceinline__ void finish_wide_item(const StepArgs& args, WideTile<
   const int first = uniform(tile.warp_row());
   const int rows = min(uniform(item.view.item.rows) - first, 16);
   if (rows <= 0 || (uniform(item.warps) & own) == 0) return;
-  if (left_range<Config>(item, sums)) {
+  if (left_range(item, tile, sums)) {
     if (tile.lane() == 0) atomicOr(&item.failed, own);
   } else if (uniform(item.view.item.part_row) < 0) {
     write_whole_rows(args, item.view, tile, sums,

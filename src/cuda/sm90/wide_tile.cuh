@@ -15,11 +15,12 @@
 
 namespace headwise::cuda::sm90 {
 
-/// By so much (in log2) a row's reference lies above the largest logit that it was set by: later
-/// logits may pass that one by twice as much before a sum leaves the range that is checked.
+/// By so much (in log2) a row's reference lies above what raised() makes of the largest logit that
+/// it was set by. Later ones may pass that logit by twice as much, in F16 by 14, before
+/// probabilities leave the range that they have.
 template <KvFormat kFormat>
-inline constexpr float kHeadroomBits = kFormat == KvFormat::bf16 ? 32.0F : 0.0F;
-/// Sums above it say that a logit passed by more.
+inline constexpr float kHeadroomBits = kFormat == KvFormat::bf16 ? 32.0F : 5.0F;
+/// BF16: sums above it say that a logit passed by more. F16's probabilities are infinite then.
 inline constexpr float kMostSum = 4294967296.0F;  // 2^32
 
 /// Each of a lane's two rows: its reference, and the sum of its probabilities under it.
@@ -44,7 +45,7 @@ struct RowSums {
 /// A row's reference is set by the first tile that the row sees, and by those of which it does not
 /// see all; others count on it, and their largest logits are not looked for. Whoever finishes the
 /// rows asks whether that went well: probabilities and sums are floating-point numbers, so that a
-/// wrong reference costs range, but no accuracy. F16's range is too small for that.
+/// wrong reference costs range, but no accuracy.
 ///
 /// While a tile's values are multiplied the next one's logits become probabilities, also where the
 /// next one is the first of the next item.
@@ -340,7 +341,7 @@ class WideTile {
       factor_[r] = rescale_factor(rows_.reference[r], now);
       rows_.reference[r] = now;
       // What is too large is found at the end, and must not become 0 before.
-      const bool fits = kHeadroomBits<kFormat> == 0.0F || rows_.sum[r] <= kMostSum;
+      const bool fits = !kBf16 || rows_.sum[r] <= kMostSum;
       rows_.sum[r] = fits ? rows_.sum[r] * factor_[r] : INFINITY;
     }
   }
