@@ -17,11 +17,6 @@ struct ItemCosts {
 
   bool is_narrow(std::int64_t rows) const { return rows <= rules.narrow_rows; }
 
-  /// Items that rows are cut into.
-  std::int64_t items(std::int64_t rows) const {
-    return (rows + rules.wide_rows - 1) / rules.wide_rows;
-  }
-
   /// An item's tiles.
   std::int64_t of_tiles(std::int64_t rows, std::int64_t keys) const {
     if (is_narrow(rows)) return keys * kNarrowTile / 64;
@@ -33,13 +28,6 @@ struct ItemCosts {
 
   std::int64_t of(const WorkItem& item) const {
     return kOverhead + of_tiles(item.rows, item.slot_end - item.slot_begin);
-  }
-
-  /// The tiles of all items that rows are cut into.
-  std::int64_t of_all_tiles(std::int64_t rows, std::int64_t keys) const {
-    const std::int64_t rest = rows % rules.wide_rows;
-    return rows / rules.wide_rows * of_tiles(rules.wide_rows, keys) +
-           (rest > 0 ? of_tiles(rest, keys) : 0);
   }
 };
 

@@ -8,7 +8,6 @@
 #include "attention/rows.h"
 #include "cuda/schedule/item_costs.h"
 #include "cuda/schedule/seen_slots.h"
-#include "cuda/schedule/shared_prefixes.h"
 
 namespace headwise::cuda {
 namespace {
@@ -28,15 +27,14 @@ struct Piece {
   WorkItem item;
   std::int64_t cost = 0;
   std::int32_t head_group = 0;
-  double place = 0.0;        ///< in a mixed step's order: of its kind's cost, what comes before it
-  std::int32_t prefix = -1;  ///< the shared one whose keys these are
+  double place = 0.0;  ///< in a mixed step's order: of its kind's cost, what comes before it
 };
 
 class Scheduler {
  public:
   Scheduler(const AttentionShape& shape, const StepBatch& step, const CuttingRules& rules,
-            Schedule& schedule)
-      : shape_(shape), step_(step), rules_(rules), schedule_(schedule) {}
+            const PrefixBundles& prefixes, Schedule& schedule)
+      : shape_(shape), step_(step), rules_(rules), prefixes_(prefixes), schedule_(schedule) {}
 
   void run() {
     schedule_.items.clear();
@@ -44,10 +42,7 @@ class Scheduler {
     schedule_.shared_tokens.clear();
     schedule_.block_begin.clear();
     schedule_.part_rows = 0;
-    if (rules_.fixed_split == 0 && !step_.prefix_group.empty())
-      shared_ = share_prefixes(shape_, step_, costs_, schedule_);
     cut_rows();
-    cut_prefixes();
     cut_keys();
     order();
   }
@@ -70,27 +65,9 @@ class Scheduler {
     }
   }
 
-  /// Items of the shared prefixes, and room for one part of each and of what follows it.
-  void cut_prefixes() {
-    std::int32_t index = 0;
-    for (const SharedPrefix& prefix : shared_.prefixes) {
-      for (std::int64_t row = 0; row < prefix.rows; row += rules_.wide_rows) {
-        WorkItem item = prefix.item(step_, row, rules_.wide_rows);
-        const std::int32_t first_split = item.split;
-        for (item.kv_head = 0; item.kv_head < shape_.kv_heads; ++item.kv_head) {
-          item.split = first_split + prefix.split(item.kv_head, 0) - prefix.split(0, 0);
-          add(item, index);
-        }
-      }
-      keys_ += prefix.keys;
-      reserved_rows_ += 2 * prefix.rows * shape_.kv_heads;
-      ++index;
-    }
-  }
-
-  void add(const WorkItem& item, std::int32_t prefix) {
+  void add(const WorkItem& item) {
     const std::int64_t cost = costs_.of(item);
-    pieces_.push_back({.item = item, .cost = cost, .prefix = prefix});
+    pieces_.push_back({.item = item, .cost = cost});
     total_ += cost;
     longest_ = std::max(longest_, cost);
     even_ = even_ && cost == pieces_.front().cost;
@@ -99,29 +76,23 @@ class Scheduler {
 
   void cut_request(const WorkItem& request) {
     const std::int64_t rows = std::int64_t{request.q_len} * shape_.group_size();
-    const SharedPrefix* prefix = shared_.of(request.request);
-    const std::int64_t first_split = shared_.sharer(request.request).split;
-    for (std::int64_t row = first_row(rows, prefix); row < rows; row += rules_.wide_rows) {
+    const std::int32_t prefix = prefixes_.keys_of(request.request);
+    for (std::int64_t row = first_row(rows); row < rows; row += rules_.wide_rows) {
       WorkItem item = request;
       item.row = static_cast<std::int32_t>(std::max<std::int64_t>(row, 0));
       item.rows = static_cast<std::int32_t>(std::min(rows, row + rules_.wide_rows) - item.row);
       narrow(item);
-      if (prefix != nullptr) {
-        item.slot_begin = std::max(item.slot_begin, prefix->keys);
-        item.slot_end = std::max(item.slot_end, item.slot_begin);
-      }
-      for (item.kv_head = 0; item.kv_head < shape_.kv_heads; ++item.kv_head) {
-        if (prefix != nullptr)
-          item.split = prefix->split(item.kv_head, first_split + row / rules_.wide_rows);
-        add(item, -1);
-      }
+      item.slot_begin = std::max(item.slot_begin, prefix);
+      item.slot_end = std::max(item.slot_end, item.slot_begin);
+      for (item.kv_head = 0; item.kv_head < shape_.kv_heads; ++item.kv_head) add(item);
     }
-    keys_ += request.kv_len - (prefix != nullptr ? prefix->keys : 0);
+    if (prefix > 0) reserved_rows_ += rows * shape_.kv_heads;
+    keys_ += request.kv_len - prefix;
   }
 
   /// Where the first tile of so many rows begins: before them, if it is the short one.
-  std::int64_t first_row(std::int64_t rows, const SharedPrefix* prefix) const {
-    if (rules_.short_first == 0 || prefix != nullptr || rows <= rules_.wide_rows) return 0;
+  std::int64_t first_row(std::int64_t rows) const {
+    if (rules_.short_first == 0 || rows <= rules_.wide_rows) return 0;
     const std::int64_t over = (rules_.wide_rows - rows % rules_.wide_rows) % rules_.wide_rows;
     return -(over / rules_.short_first * rules_.short_first);
   }
@@ -183,14 +154,9 @@ class Scheduler {
     const bool few = pieces_.size() < 2 * static_cast<std::size_t>(rules_.blocks) && all_wide_;
     const Limits limits{narrow, even_ ? narrow : few ? grain_of_waves(2) : target};
     const std::size_t whole = pieces_.size();
-    for (SharedPrefix& prefix : shared_.prefixes) cut_prefix_keys(prefix, limits);
     for (std::size_t i = 0; i < whole; ++i) {
       const WorkItem& item = pieces_[i].item;
-      if (pieces_[i].prefix >= 0) {
-        split_prefix(i);
-        continue;
-      }
-      const bool follows_prefix = item.split >= 0;
+      const bool follows_prefix = prefixes_.shares(item.request);
       if (follows_prefix) reserved_rows_ -= item.rows;
       const std::int64_t wanted = wanted_parts(item, limits);
       std::int64_t parts = std::min(wanted, most_parts(item));
@@ -218,32 +184,11 @@ class Scheduler {
     if (rules_.fixed_split > 0) return kNoLimit;
     const std::int64_t most = costs_.is_narrow(item.rows) ? std::int64_t{4} * rules_.blocks
                                                           : std::int64_t{rules_.most_wide_parts};
-    const SharedPrefix* prefix = shared_.of(item.request);
-    const std::int64_t of_prefix = prefix == nullptr ? 0 : prefix->parts;
-    return std::min(most, mergeable(item.rows) - of_prefix);
-  }
-  std::int64_t mergeable(std::int64_t rows) const {
-    return std::int64_t{rules_.most_wide_parts} * rules_.wide_rows / rows;
+    return std::min(most, std::int64_t{rules_.most_wide_parts} * rules_.wide_rows / item.rows);
   }
 
   std::int64_t fixed_parts(const WorkItem& item) const {
     return (item.slot_end - 1) / rules_.fixed_split - item.slot_begin / rules_.fixed_split + 1;
-  }
-
-  /// Every tile of a shared prefix's rows gets the same parts.
-  void cut_prefix_keys(SharedPrefix& prefix, const Limits& limits) {
-    const std::int64_t rows = prefix.rows * shape_.kv_heads;
-    const std::int64_t pieces = costs_.items(prefix.rows) * shape_.kv_heads;
-    reserved_rows_ -= rows;
-    const WorkItem tile{
-        .rows = static_cast<std::int32_t>(std::min<std::int64_t>(prefix.rows, rules_.wide_rows)),
-        .slot_end = prefix.keys};
-    prefix.parts = std::min({wanted_parts(tile, limits), mergeable(prefix.most_split_rows) / 2,
-                             room() / rows, (most_more_parts(rules_) - more_parts_) / pieces});
-    prefix.parts = std::max<std::int64_t>(prefix.parts, 1);
-    more_parts_ += (prefix.parts - 1) * pieces;
-    prefix.part_row = schedule_.part_rows;
-    schedule_.part_rows += prefix.parts * rows;
   }
 
   /// Where part `part` of `parts` begins.
@@ -272,27 +217,15 @@ class Scheduler {
       pieces_.push_back(piece);
   }
 
-  void split_prefix(std::size_t i) {
-    const WorkItem whole = pieces_[i].item;
-    const SharedPrefix& prefix = shared_.prefixes[static_cast<std::size_t>(pieces_[i].prefix)];
-    for (std::int64_t part = 0; part < prefix.parts; ++part)
-      place_part(i, part, prefix.parts, whole, prefix.row_of_part(whole.kv_head, part) + whole.row);
-  }
-
   void split(std::size_t i, std::int64_t parts) {
     WorkItem whole = pieces_[i].item;
     Split split{.part_row = static_cast<std::int32_t>(schedule_.part_rows),
                 .parts = static_cast<std::int32_t>(parts),
-                .rows = whole.rows,
-                .items = static_cast<std::int32_t>(parts)};
-    if (whole.split >= 0) {
-      const std::int64_t index = shared_.sharer(whole.request).split + whole.row / rules_.wide_rows;
-      shared_.of(whole.request)->add_parts(split, index, whole.kv_head, costs_);
-      schedule_.splits[static_cast<std::size_t>(whole.split)] = split;
-    } else {
-      whole.split = static_cast<std::int32_t>(schedule_.splits.size());
-      schedule_.splits.push_back(split);
-    }
+                .rows = whole.rows};
+    if (prefixes_.shares(whole.request))
+      prefixes_.add_parts(split, whole.request, whole.kv_head, whole.row);
+    whole.split = static_cast<std::int32_t>(schedule_.splits.size());
+    schedule_.splits.push_back(split);
     for (std::int64_t part = 0; part < parts; ++part) {
       place_part(i, part, parts, whole, static_cast<std::int32_t>(schedule_.part_rows));
       schedule_.part_rows += whole.rows;
@@ -314,7 +247,7 @@ class Scheduler {
     });
     mix_kinds();
     for (const Piece& piece : pieces_) {
-      if (piece.item.split >= 0 && piece.prefix < 0)
+      if (piece.item.split >= 0)
         schedule_.splits[static_cast<std::size_t>(piece.item.split)].item =
             static_cast<std::int32_t>(schedule_.items.size());
       schedule_.items.push_back(piece.item);
@@ -345,13 +278,13 @@ class Scheduler {
   const StepBatch& step_;
   const CuttingRules& rules_;
   const ItemCosts costs_{rules_};
+  const PrefixBundles& prefixes_;
   Schedule& schedule_;
   std::vector<Piece> pieces_;
-  SharedPrefixes shared_;
   std::int64_t total_ = 0;          // cost
   std::int64_t longest_ = 0;        // cost of one item
-  std::int64_t keys_ = 0;           // of all requests, shared ones once
-  std::int64_t reserved_rows_ = 0;  // of partial results: one part of each prefix and what follows
+  std::int64_t keys_ = 0;           // of all requests
+  std::int64_t reserved_rows_ = 0;  // of partial results: a part of what follows each prefix
   std::int64_t more_parts_ = 0;
   bool even_ = true;  // all items cost the same
   bool all_wide_ = true;
@@ -360,19 +293,16 @@ class Scheduler {
 }  // namespace
 
 void make_schedule(const AttentionShape& shape, const StepBatch& step, const CuttingRules& rules,
-                   Schedule& schedule) {
-  Scheduler(shape, step, rules, schedule).run();
+                   Schedule& schedule, const PrefixBundles& prefixes) {
+  Scheduler(shape, step, rules, prefixes, schedule).run();
 }
 
 ScheduleBounds schedule_bounds(const AttentionShape& shape, std::int64_t requests,
                                std::int64_t tokens, const CuttingRules& rules) {
   const std::int64_t rows = tokens * shape.group_size();
   const std::int64_t own = (rows / rules.wide_rows + requests) * shape.kv_heads;
-  const std::int64_t shared = (rows / rules.wide_rows + requests / 2) * shape.kv_heads;
   const std::int64_t more = std::min(rules.most_part_rows, most_more_parts(rules));
-  return {.items = own + shared + more,
-          .splits = std::min(own, rules.most_part_rows),
-          .shared_tokens = tokens};
+  return {.items = own + more, .splits = std::min(own, rules.most_part_rows)};
 }
 
 }  // namespace headwise::cuda

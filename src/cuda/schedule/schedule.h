@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cuda/schedule/prefix_bundles.h"
 #include "cuda/schedule/work_item.h"
 #include "headwise/attention_shape.h"
 #include "headwise/step_batch.h"
@@ -25,8 +26,8 @@ struct CuttingRules {
   /// Whether keys outside the rows' windows can be left out beforehand: slots are positions, and
   /// lengths are the host's.
   bool narrows_slots = true;
-  /// Keys are cut at multiples of this alone, and no prefix is shared: the order of a row's sums
-  /// does not depend on the step. 0: cut where it pays.
+  /// Keys are cut at multiples of this alone: the order of a row's sums does not depend on the
+  /// step. 0: cut where it pays.
   std::int32_t fixed_split = 0;
 };
 
@@ -34,18 +35,17 @@ struct CuttingRules {
 struct Schedule {
   std::vector<WorkItem> items;
   std::vector<Split> splits;
-  std::vector<SharedToken> shared_tokens;  ///< of each prefix, one behind the other
+  std::vector<SharedToken> shared_tokens;  ///< of a launch that reads prefixes
   std::vector<std::int32_t>
       block_begin;  ///< shares: each block's first item, and their end; else empty
   std::int64_t part_rows = 0;
 };
 
-/// Lays out a step whose q_start is filled in: rows into tiles, those of requests that share a
-/// prefix together where it pays, contexts that would keep a few blocks busy while others wait into
-/// parts, the most expensive items first. `schedule` keeps its
-/// memory.
+/// Lays out a step whose q_start is filled in: rows into tiles, contexts that would keep a few
+/// blocks busy while others wait into parts, the most expensive items first. `prefixes`: what
+/// another launch has left to be merged, each row of it as a part. `schedule` keeps its memory.
 void make_schedule(const AttentionShape& shape, const StepBatch& step, const CuttingRules& rules,
-                   Schedule& schedule);
+                   Schedule& schedule, const PrefixBundles& prefixes = {});
 
 /// Items and splits that any step within these numbers has at most.
 struct ScheduleBounds {

@@ -16,10 +16,11 @@ constexpr std::int64_t kTile = 4;  // cost
 class Sharing {
  public:
   Sharing(const AttentionShape& shape, const StepBatch& step, const ShareRules& rules,
-          Schedule& schedule)
+          const PrefixBundles& prefixes, Schedule& schedule)
       : shape_(shape),
         step_(step),
         rules_(rules),
+        prefixes_(prefixes),
         team_(team_size(shape, step, rules)),
         teams_(rules.blocks / team_),
         schedule_(schedule) {}
@@ -36,11 +37,13 @@ class Sharing {
   }
 
  private:
-  /// A team's rows of a request, with all keys that they see: for each KV head.
+  /// A team's rows of a request, with all keys that they see and another launch has not read: for
+  /// each KV head.
   struct Whole {
     WorkItem item;
     std::int64_t tiles = 0;
     std::int64_t cost = 0;
+    bool is_part = false;  ///< behind a shared prefix
   };
 
   /// Tiles of a whole's rows: all, of some KV heads, or a part of one's.
@@ -51,13 +54,15 @@ class Sharing {
     std::int64_t first_tile = 0;
     std::int64_t end_tile = 0;
     std::int32_t part = 0;
-    std::int32_t split = -1;  ///< of the team's first block
+    std::int32_t split = -1;  ///< of the first KV head, the team's first block
   };
 
   void set_seen(WorkItem& item) const {
     item.slot_begin = 0;
     item.slot_end = item.kv_len;
     if (rules_.narrows_slots) narrow_to_seen(shape_, rules_.keys, item);
+    item.slot_begin = std::max(item.slot_begin, prefixes_.keys_of(item.request));
+    item.slot_end = std::max(item.slot_end, item.slot_begin);
   }
 
   void collect_wholes() {
@@ -79,7 +84,9 @@ class Sharing {
         set_seen(item);
         const std::int64_t tiles =
             (item.slot_end - item.slot_begin + rules_.keys - 1) / rules_.keys;
-        wholes_.push_back({item, tiles, rules_.item_cost + tiles * kTile});
+        const bool is_part = prefixes_.shares(item.request);
+        const std::int64_t cost = rules_.item_cost + (is_part ? rules_.part_cost : 0);
+        wholes_.push_back({item, tiles, cost + tiles * kTile, is_part});
       }
     }
   }
@@ -154,27 +161,30 @@ class Sharing {
     };
     const auto place = [&](const Piece& piece) {
       pieces_.push_back(piece);
-      if (piece.part > 0 && piece.end_tile == wholes_[piece.whole].tiles)
-        add_splits(piece.part + 1);
+      const Whole& whole = wholes_[piece.whole];
+      if (piece.end_tile == whole.tiles && (piece.part > 0 || whole.is_part))
+        add_splits(whole, piece.kv_head, piece.kv_heads, piece.part + 1);
     };
     fill_teams(budget, place, end_team);
     end_team();
   }
 
   /// The last pieces are all parts of the same rows.
-  void add_splits(std::int32_t parts) {
+  void add_splits(const Whole& whole, std::int32_t kv_head, std::int32_t kv_heads,
+                  std::int32_t parts) {
     const auto first = static_cast<std::int32_t>(schedule_.splits.size());
     for (std::int32_t i = 0; i < parts; ++i)
       pieces_[pieces_.size() - 1 - static_cast<std::size_t>(i)].split = first;
-    for (std::int32_t left = wholes_[pieces_.back().whole].item.rows; left > 0;
-         left -= rules_.rows) {
-      const std::int32_t rows = std::min(left, rules_.rows);
-      schedule_.splits.push_back({.part_row = static_cast<std::int32_t>(schedule_.part_rows),
-                                  .parts = parts,
-                                  .rows = rows,
-                                  .items = parts});
-      schedule_.part_rows += std::int64_t{rows} * parts;
-    }
+    for (std::int32_t head = kv_head; head < kv_head + kv_heads; ++head)
+      for (std::int32_t row = 0; row < whole.item.rows; row += rules_.rows) {
+        Split split{.part_row = static_cast<std::int32_t>(schedule_.part_rows),
+                    .parts = parts,
+                    .rows = std::min(whole.item.rows - row, rules_.rows)};
+        if (whole.is_part)
+          prefixes_.add_parts(split, whole.item.request, head, whole.item.row + row);
+        schedule_.part_rows += std::int64_t{split.rows} * parts;
+        schedule_.splits.push_back(split);
+      }
   }
 
   /// Each team's pieces, to each of its blocks.
@@ -204,34 +214,36 @@ class Sharing {
   /// A block's rows of a piece, if there are any, and those of its keys that they see.
   void add_items(const Piece& piece, int block) {
     WorkItem item = wholes_[piece.whole].item;
+    const std::int32_t whole_rows = item.rows;
     const std::int32_t before = block * rules_.rows;
-    if (before >= item.rows) return;
+    if (before >= whole_rows) return;
     const std::int32_t begin = item.slot_begin;
     const std::int32_t end = item.slot_end;
     const auto slot_of = [&](std::int64_t tile) {
       return static_cast<std::int32_t>(std::min<std::int64_t>(begin + tile * rules_.keys, end));
     };
     item.row += before;
-    item.rows = std::min(item.rows - before, rules_.rows);
+    item.rows = std::min(whole_rows - before, rules_.rows);
     if (team_ > 1) set_seen(item);
     item.slot_begin =
         std::clamp(item.slot_begin, slot_of(piece.first_tile), slot_of(piece.end_tile));
     item.slot_end = std::clamp(item.slot_end, item.slot_begin, slot_of(piece.end_tile));
-    if (piece.split >= 0) {
-      item.split = piece.split + block;
-      const Split& split = schedule_.splits[static_cast<std::size_t>(item.split)];
-      item.part_row = split.part_row + piece.part * split.rows;
-    }
+    const std::int32_t blocks = (whole_rows + rules_.rows - 1) / rules_.rows;
     for (std::int32_t i = 0; i < piece.kv_heads; ++i) {
       WorkItem& own = schedule_.items[items_++];
       own = item;
       own.kv_head = piece.kv_head + i;
+      if (piece.split < 0) continue;
+      own.split = piece.split + i * blocks + block;
+      const Split& split = schedule_.splits[static_cast<std::size_t>(own.split)];
+      own.part_row = split.part_row + piece.part * split.rows;
     }
   }
 
   const AttentionShape& shape_;
   const StepBatch& step_;
   const ShareRules& rules_;
+  const PrefixBundles& prefixes_;
   const int team_;
   const std::int64_t teams_;
   Schedule& schedule_;
@@ -251,8 +263,8 @@ int team_size(const AttentionShape& shape, const StepBatch& step, const ShareRul
 }
 
 void make_shares(const AttentionShape& shape, const StepBatch& step, const ShareRules& rules,
-                 Schedule& schedule) {
-  Sharing(shape, step, rules, schedule).run();
+                 Schedule& schedule, const PrefixBundles& prefixes) {
+  Sharing(shape, step, rules, prefixes, schedule).run();
 }
 
 int most_blocks(const AttentionShape& shape, const Capacity& capacity, const ShareRules& rules) {
@@ -267,8 +279,9 @@ int most_blocks(const AttentionShape& shape, const Capacity& capacity, const Sha
 ScheduleBounds share_bounds(const AttentionShape& shape, std::int64_t requests, std::int64_t tokens,
                             const ShareRules& rules) {
   const std::int64_t rows = tokens * shape.group_size();
-  return {.items = (rows / rules.rows + requests) * shape.kv_heads + rules.blocks,
-          .splits = rules.blocks,
+  const std::int64_t wholes = (rows / rules.rows + requests) * shape.kv_heads;
+  return {.items = wholes + rules.blocks,
+          .splits = rules.blocks + (rules.following_rows > 0 ? wholes : 0),
           .blocks = rules.blocks,
           .part_rows = rules.most_part_rows()};
 }

@@ -9,7 +9,7 @@ inline constexpr std::int32_t kFixedSplit = 2048;
 
 /// What a thread block does at a time: some rows of one KV head over some keys. Rows of a request
 /// are its new tokens times the query heads of a group, token after token. Rows of a shared prefix
-/// are those of all requests that share it, one behind the other.
+/// are those of several requests that share it, one behind the other (prefix_bundles.h).
 struct WorkItem {
   std::int32_t request = 0;  ///< whose keys these are
   std::int32_t kv_head = 0;
@@ -18,7 +18,7 @@ struct WorkItem {
   std::int32_t slot_begin = 0;
   std::int32_t slot_end = 0;
   std::int32_t part_row = -1;  ///< its first row among the partial results; -1: these are all keys
-  std::int32_t split = -1;     ///< the Split that it belongs to; shared prefix: the first one
+  std::int32_t split = -1;     ///< the Split that it belongs to; shared prefix: none
 
   // The request's own, so that a block needs one read to begin.
   std::int64_t first_token = 0;  ///< its first new token among the step's; shared prefix: its first
@@ -27,7 +27,7 @@ struct WorkItem {
   std::int32_t q_len = 0;
   std::int32_t kv_len = 0;
   std::int32_t q_start = 0;    ///< position of its first new token
-  std::int32_t shared_by = 0;  ///< a shared prefix: of the rows of so many splits; else 0
+  std::int32_t is_prefix = 0;  ///< 1: a shared prefix, of which every row sees all keys
 };
 static_assert(sizeof(WorkItem) == 64);  // four 16-byte copies
 
@@ -38,7 +38,8 @@ struct SharedToken {
 };
 
 /// Rows of a request whose keys several items share. Part p's results start at part_row + p * rows;
-/// those of part p of a shared prefix, which comes first, at prefix_row + p * prefix_rows.
+/// those of part p of a shared prefix, which comes first and which a launch before has left, at
+/// prefix_row + p * prefix_rows.
 struct Split {
   std::int32_t part_row = 0;
   std::int32_t parts = 0;
@@ -46,10 +47,8 @@ struct Split {
   std::int32_t prefix_row = 0;
   std::int32_t prefix_parts = 0;
   std::int32_t prefix_rows = 0;
-  std::int32_t items = 0;  ///< that hold a part of one of its rows
-  std::int32_t item = 0;   ///< one of those that are the request's own
+  std::int32_t item = 0;  ///< one of its parts; of a queue
 };
-static_assert(sizeof(Split) == 32);
 
 /// What there is of a schedule.
 struct ScheduleCounts {

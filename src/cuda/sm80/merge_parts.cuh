@@ -13,12 +13,12 @@ namespace headwise::cuda::sm80 {
 // turn to merging, a warp a row: rows spread over all of them, while the last parts are still under
 // way elsewhere. Nobody waits for an item that no block has taken.
 
-/// Counts the results of an item, which is a part, for the splits that wait for them.
+/// Counts the results of an item, which is a part, for the split that waits for them. A shared
+/// prefix's are merged by the launch behind this one.
 template <class Config>
 __device__ __forceinline__ void count_part(const StepArgs& args, const ItemView& view) {
-  static_assert(Config::kWideRows <= Config::kThreads);  // splits that wait for an item
   __syncthreads();
-  const int count = view.shares_prefix() ? view.item.shared_by : 1;
+  const int count = view.shares_prefix() ? 0 : 1;
   if (static_cast<int>(threadIdx.x) < count)
     ptx::count_up(args.parts_done + view.item.split + threadIdx.x);
 }
@@ -107,7 +107,7 @@ __device__ void merge_splits(const StepArgs& args, const SharedLayout<Config>& s
       view.item.part_row = -1;
     }
     // Another warp: both are a trip to L2.
-    if (threadIdx.x == 32) ptx::wait_for(args.parts_done + task / groups, parts.split.items);
+    if (threadIdx.x == 32) ptx::wait_for(args.parts_done + task / groups, parts.split.parts);
     __syncthreads();
     const int row = task % groups * rows + (together ? 0 : threadIdx.x / 32);
     if (row >= view.item.rows) continue;

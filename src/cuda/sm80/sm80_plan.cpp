@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "core/check.h"
 #include "cuda/runtime/check.h"
 #include "cuda/schedule/device_schedule.h"
+#include "cuda/schedule/prefix_schedule.h"
 #include "cuda/step/kv_tensors.h"
+#include "cuda/step/prefix_pass.h"
 #include "cuda/step/step_arguments.h"
 
 namespace headwise::cuda::sm80 {
@@ -26,18 +29,27 @@ int resident_blocks(const KernelFunctions& functions, int device, const std::str
   return each * multiprocessors;
 }
 
+bool reads_prefixes_once(const Problem& problem) {
+  return problem.shared_prefixes && !problem.options.batch_invariant;
+}
+
+/// Of the launch that does.
+ShareRules prefix_rules_for(const KernelRow& row, int blocks) {
+  return {.blocks = blocks, .rows = row.wide_rows, .keys = row.wide_keys};
+}
+
 CuttingRules rules_for(const KernelRow& row, const Problem& problem, int blocks) {
   CuttingRules rules{.blocks = blocks,
                      .narrow_rows = row.narrow_rows,
                      .narrow_keys = row.narrow_keys,
                      .wide_rows = row.wide_rows,
                      .wide_keys = row.wide_keys};
-  // Of a request; where prefixes are shared, of all requests.
-  const std::int64_t tokens =
-      problem.options.batch_invariant ? problem.extent.q_len : problem.extent.tokens;
-  const std::int64_t rows = tokens * problem.shape.group_size();
+  const std::int64_t rows = std::int64_t{problem.extent.q_len} * problem.shape.group_size();
   rules.most_part_rows = std::int64_t{4} * blocks * row.narrow_rows;
   if (rows > row.narrow_rows) rules.most_part_rows += std::int64_t{blocks} * row.wide_rows;
+  if (reads_prefixes_once(problem))
+    rules.most_part_rows +=
+        most_bundled_rows(problem.shape, problem.extent, prefix_rules_for(row, blocks));
   if (problem.options.batch_invariant) {
     rules.narrow_rows = 0;  // every row goes the same way
     rules.fixed_split = kFixedSplit;
@@ -66,29 +78,40 @@ class Sm80Plan final : public Plan {
         schedule_(device_, schedule_bounds(problem.shape, problem.extent.requests,
                                            problem.extent.tokens, rules_)) {
     const std::int64_t row_bytes = (shape().head_dim_v + 2) * std::int64_t{sizeof(float)};
-    part_bytes_ = (rules_.most_part_rows * row_bytes + 63) / 64 * 64;
+    if (reads_prefixes_once(problem))
+      prefixes_.emplace(problem, prefix_rules_for(row, blocks_), PrefixPass::Order::queue,
+                        std::max(row.narrow_keys, row.wide_keys), rules_.most_part_rows);
+    part_rows_ = rules_.most_part_rows + (prefixes_ ? prefixes_->most_part_rows() : 0);
+    part_bytes_ = (part_rows_ * row_bytes + 63) / 64 * 64;
     set_workspace_bytes(part_bytes_ + aside_bytes(row, rules_));
   }
 
   void run(const RunArgs& args) override {
-    StepArgs step = arguments_.of_run(shape(), args, static_cast<const KvTensors&>(*args.kv));
-    step.part_stats = static_cast<float2*>(args.workspace);
-    step.part_sums = static_cast<float*>(args.workspace) + 2 * rules_.most_part_rows;
-    step.set_aside =
-        reinterpret_cast<float4*>(static_cast<std::byte*>(args.workspace) + part_bytes_);
+    const auto& keys = static_cast<const KvTensors&>(*args.kv);
     check_call(cudaSetDevice(device_), row());
-    check_call(functions_.launch(step, blocks_, static_cast<cudaStream_t>(args.stream)), row());
+    if (prefixes_) launch(prefixes_->of_run(shape(), args, keys), args);
+    launch(arguments_.of_run(shape(), args, keys), args);
   }
 
  private:
+  void launch(StepArgs step, const RunArgs& args) const {
+    step.part_stats = static_cast<float2*>(args.workspace);
+    step.part_sums = static_cast<float*>(args.workspace) + 2 * part_rows_;
+    step.set_aside =
+        reinterpret_cast<float4*>(static_cast<std::byte*>(args.workspace) + part_bytes_);
+    check_call(functions_.launch(step, blocks_, static_cast<cudaStream_t>(args.stream)), row());
+  }
+
   void take(const StepBatch& step) override {
     CuttingRules rules = rules_;
     const DeviceLengths& lengths = step.device_lengths;
     rules.narrows_slots = (step.layout == KvLayout::packed || step.tables.positions == nullptr) &&
                           lengths.q_lens == nullptr && lengths.kv_lens == nullptr &&
                           lengths.q_start == nullptr;
-    make_schedule(shape(), step, rules, laid_out_);
     check_call(cudaSetDevice(device_), row());
+    const PrefixBundles none;
+    const PrefixBundles& prefixes = prefixes_ ? prefixes_->take(shape(), step, stream_) : none;
+    make_schedule(shape(), step, rules, laid_out_, prefixes);
     schedule_.write(laid_out_, stream_);
     arguments_ = StepArguments(shape(), step, schedule_);
   }
@@ -99,6 +122,8 @@ class Sm80Plan final : public Plan {
   int blocks_;
   CuttingRules rules_;
   DeviceSchedule schedule_;
+  std::optional<PrefixPass> prefixes_;
+  std::int64_t part_rows_;
   std::int64_t part_bytes_;
   Schedule laid_out_;
   StepArguments arguments_;

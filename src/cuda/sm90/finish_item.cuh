@@ -112,7 +112,7 @@ __device__ __forceinline__ void finish_item(const StepArgs& args, const RowTile<
     for (int row = first; row < first + count; ++row)
       write_part<Config>(args, item.view, row, added_up<Config>(results_of(row)));
     __syncwarp();
-    rows = count_rows(args, item, first, count);
+    rows = item.view.shares_prefix() ? 0 : count_rows(args, item, first, count);
   }
 #pragma unroll 1
   for (; rows != 0; rows &= rows - 1) {

@@ -160,7 +160,8 @@ __device__ __forceinline__ void finish_wide_item(const StepArgs& args, WideTile<
 #pragma unroll
     for (int r = 0; r < 2; ++r)
       if (tile.row(r) < item.view.item.rows) write_part_of_row(args, item.view, tile, sums, r);
-    merge_together<Config::kDimV>(args, item, first, rows);
+    if (uniform(item.view.item.is_prefix) == 0)
+      merge_together<Config::kDimV>(args, item, first, rows);
   }
 }
 

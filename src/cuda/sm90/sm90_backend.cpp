@@ -1,5 +1,6 @@
 #include "cuda/sm90/sm90_backend.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "core/check.h"
@@ -20,11 +21,10 @@ std::optional<KvFormat> format_of(DType q, DType kv) {
   return q == DType::bf16 ? KvFormat::bf16 : KvFormat::f16;
 }
 
-/// The first row whose tiles hold the head dimensions and all query rows, or else the one with most
-/// rows an item, if those are wide, by index; -1: none.
-int row_for(KvFormat format, const Problem& problem) {
+/// The first row whose tiles hold the head dimensions and so many query rows, or else the one with
+/// most rows an item, by index; -1: none.
+int nearest_row(KvFormat format, const Problem& problem, int wanted) {
   const auto rows = sm90::kernel_rows();
-  const std::int64_t wanted = sm90::rows_of_items(problem);
   int most = -1;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].format != format || problem.shape.head_dim_qk > rows[i].dim_qk ||
@@ -34,9 +34,16 @@ int row_for(KvFormat format, const Problem& problem) {
     most = static_cast<int>(i);
     if (wanted <= rows[i].rows) break;
   }
-  if (most < 0) return -1;
-  const int held = rows[static_cast<std::size_t>(most)].rows;
-  return wanted <= held || held > sm90::kMostNarrowRows ? most : -1;
+  return most;
+}
+
+/// That of a step's own launch: one that holds all query rows of a request, or is wide; -1: none.
+int row_for(KvFormat format, const Problem& problem) {
+  const int wanted = sm90::rows_of_items(problem);
+  const int row = nearest_row(format, problem, wanted);
+  if (row < 0) return -1;
+  const int held = sm90::kernel_rows()[static_cast<std::size_t>(row)].rows;
+  return wanted <= held || held > sm90::kMostNarrowRows ? row : -1;
 }
 
 /// What no row does; empty: nothing.
@@ -45,7 +52,6 @@ std::string why_not(const Problem& problem) {
   const std::int64_t element = size_of(shape.kv_type);
   if (problem.options.batch_invariant)
     return "its kernels for few and for many rows differ in their bits (batch_invariant)";
-  if (problem.shared_prefixes) return "it does not read shared prefixes once";
   if (shape.head_dim_qk * element % 16 != 0 || shape.head_dim_v * element % 16 != 0)
     return concat("rows of ", shape.head_dim_qk * element, " and ", shape.head_dim_v * element,
                   " bytes are no multiples of 16");
@@ -80,20 +86,31 @@ class Sm90Backend final : public Backend {
       return Support::no(concat("no kernel for ", sm90::rows_of_items(problem),
                                 " rows a KV head of head dimensions ", shape.head_dim_qk, "/",
                                 shape.head_dim_v));
-    const sm90::KernelRow& row = sm90::kernel_rows()[static_cast<std::size_t>(index)];
-    if (row.shared_bytes > gpu.shared_memory_per_block)
-      return Support::no(concat("a block needs ", row.shared_bytes, " bytes of shared memory; ",
+    const int prefix_index = nearest_row(*format, problem, sm90::kPrefixRows);
+    const int shared_bytes = problem.shared_prefixes
+                                 ? std::max(at(index).shared_bytes, at(prefix_index).shared_bytes)
+                                 : at(index).shared_bytes;
+    if (shared_bytes > gpu.shared_memory_per_block)
+      return Support::no(concat("a block needs ", shared_bytes, " bytes of shared memory; ",
                                 gpu.name, " has ", gpu.shared_memory_per_block));
+    const std::string prefixes =
+        problem.shared_prefixes
+            ? concat(", shared prefixes row ", prefix_index, " (", at(prefix_index).name, ")")
+            : "";
     return Support::yes(
-        concat("row ", index, " (", row.name, ")"),
+        concat("row ", index, " (", at(index).name, ")", prefixes),
         *format == KvFormat::f8 ? concat("KV ", name_of(shape.kv_type), " read as it is") : "");
   }
 
  private:
   std::unique_ptr<Plan> make_plan(const Problem& problem, const Support& support) const override {
-    const int index = row_for(*format_of(problem.shape.q_type, problem.shape.kv_type), problem);
-    return sm90::make_sm90_plan(name(), problem, support,
-                                sm90::kernel_rows()[static_cast<std::size_t>(index)]);
+    const KvFormat format = *format_of(problem.shape.q_type, problem.shape.kv_type);
+    return sm90::make_sm90_plan(name(), problem, support, at(row_for(format, problem)),
+                                at(nearest_row(format, problem, sm90::kPrefixRows)));
+  }
+
+  static const sm90::KernelRow& at(int index) {
+    return sm90::kernel_rows()[static_cast<std::size_t>(index)];
   }
 
   std::unique_ptr<KvBinding> make_binding(const AttentionShape& shape, const KvView& kv,

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "core/check.h"
 #include "cuda/runtime/check.h"
 #include "cuda/schedule/device_schedule.h"
+#include "cuda/schedule/prefix_schedule.h"
 #include "cuda/schedule/shares.h"
 #include "cuda/sm90/mapped_keys.h"
 #include "cuda/sm90/mapped_queries.h"
+#include "cuda/step/prefix_pass.h"
 #include "cuda/step/step_arguments.h"
 
 namespace headwise::cuda::sm90 {
@@ -50,6 +53,11 @@ bool suits_shares(const AttentionShape& shape, const StepBatch& step, const Shar
   return true;
 }
 
+/// Of the launch that reads shared prefixes.
+ShareRules prefix_rules_for(const KernelRow& row, int blocks) {
+  return {.blocks = blocks, .rows = row.rows, .keys = row.keys};
+}
+
 ShareRules share_rules_for(const KernelRow& row, const Problem& problem, int blocks) {
   ShareRules rules{.blocks = blocks, .rows = row.rows, .keys = row.keys};
   if (row.format == KvFormat::f8) rules.part_cost *= 2;  // by measurement
@@ -69,11 +77,15 @@ CuttingRules queue_rules_for(const KernelRow& row, int blocks) {
           .short_first = 64};
 }
 
-/// How a plan cuts its steps.
+/// How a plan cuts its steps. `following_rows`: ShareRules has it.
 struct Cutting {
-  Cutting(const KernelRow& row, const Problem& problem, int multiprocessors)
+  Cutting(const KernelRow& row, const Problem& problem, int multiprocessors,
+          std::int64_t following_rows)
       : shares(share_rules_for(row, problem, multiprocessors)),
-        queue(queue_rules_for(row, shares.blocks)) {}
+        queue(queue_rules_for(row, shares.blocks)) {
+    shares.following_rows = following_rows;
+    queue.most_part_rows += following_rows;
+  }
 
   int blocks() const { return shares.blocks; }
   std::int64_t most_part_rows() const { return shares.most_part_rows(); }
@@ -86,16 +98,17 @@ struct Cutting {
     bounds.splits = std::max(bounds.splits, queued.splits);
     return bounds;
   }
-  void cut(const AttentionShape& shape, const StepBatch& step, Schedule& schedule) {
+  void cut(const AttentionShape& shape, const StepBatch& step, const PrefixBundles& prefixes,
+           Schedule& schedule) {
     const DeviceLengths& lengths = step.device_lengths;
     const bool narrows = (step.layout == KvLayout::packed || step.tables.positions == nullptr) &&
                          lengths.q_lens == nullptr && lengths.kv_lens == nullptr &&
                          lengths.q_start == nullptr;
     queue.narrows_slots = shares.narrows_slots = narrows;
     if (suits_shares(shape, step, shares))
-      make_shares(shape, step, shares, schedule);
+      make_shares(shape, step, shares, schedule, prefixes);
     else
-      make_schedule(shape, step, queue, schedule);
+      make_schedule(shape, step, queue, schedule, prefixes);
   }
 
   ShareRules shares;
@@ -105,46 +118,73 @@ struct Cutting {
 class Sm90Plan final : public Plan {
  public:
   Sm90Plan(std::string_view backend, const Problem& problem, const Support& support,
-           const KernelRow& row)
+           const KernelRow& row, const KernelRow& prefix_row)
       : Plan(backend, support.row, problem.shape, problem.extent),
         functions_(row.functions),
+        prefix_functions_(prefix_row.functions),
         device_(problem.device.index),
         stream_(static_cast<cudaStream_t>(problem.options.stream)),
         queries_(row.rows > kMostNarrowRows ? row.rows : 0),
-        cutting_(row, problem, blocks_of(functions_, device_, support.row)),
-        schedule_(device_, cutting_.bounds(problem)) {
+        cutting_(row, problem, blocks_of(functions_, device_, support.row),
+                 following_rows(problem, prefix_row)),
+        schedule_(device_, cutting_.bounds(problem)),
+        part_rows_(cutting_.most_part_rows()) {
+    if (problem.shared_prefixes) {
+      const int blocks = blocks_of(prefix_functions_, device_, support.row);
+      prefixes_.emplace(problem, prefix_rules_for(prefix_row, blocks), PrefixPass::Order::shares,
+                        std::max(row.keys, prefix_row.keys), part_rows_);
+      part_rows_ += prefixes_->most_part_rows();
+    }
     const std::int64_t row_bytes = (shape().head_dim_v + 2) * std::int64_t{sizeof(float)};
-    set_workspace_bytes(cutting_.most_part_rows() * row_bytes);
+    set_workspace_bytes(part_rows_ * row_bytes);
   }
 
   void run(const RunArgs& args) override {
     const auto& keys = static_cast<const MappedKeys&>(*args.kv);
-    StepArgs step = arguments_.of_run(shape(), args, keys);
-    step.part_sums = static_cast<float*>(args.workspace);
-    step.part_stats =
-        reinterpret_cast<float2*>(step.part_sums + cutting_.most_part_rows() * shape().head_dim_v);
+    const auto stream = static_cast<cudaStream_t>(args.stream);
     check_call(cudaSetDevice(device_), row());
     TensorMaps maps = keys.maps();
+    if (prefixes_) {
+      const StepArgs step = with_workspace(prefixes_->of_run(shape(), args, keys), args.workspace);
+      check_call(prefix_functions_.launch(maps, step, prefixes_->blocks(), stream), row());
+    }
+    const StepArgs step = with_workspace(arguments_.of_run(shape(), args, keys), args.workspace);
     queries_.add_to(maps, step, shape().q_heads, shape().q_type);
-    check_call(
-        functions_.launch(maps, step, cutting_.blocks(), static_cast<cudaStream_t>(args.stream)),
-        row());
+    check_call(functions_.launch(maps, step, cutting_.blocks(), stream), row());
   }
 
  private:
+  /// ShareRules has them.
+  static std::int64_t following_rows(const Problem& problem, const KernelRow& prefix_row) {
+    if (!problem.shared_prefixes) return 0;
+    const int blocks = blocks_of(prefix_row.functions, problem.device.index, prefix_row.name);
+    return most_bundled_rows(problem.shape, problem.extent, prefix_rules_for(prefix_row, blocks));
+  }
+
+  StepArgs with_workspace(StepArgs step, void* workspace) const {
+    step.part_sums = static_cast<float*>(workspace);
+    step.part_stats = reinterpret_cast<float2*>(step.part_sums + part_rows_ * shape().head_dim_v);
+    return step;
+  }
+
   void take(const StepBatch& step) override {
-    cutting_.cut(shape(), step, laid_out_);
     check_call(cudaSetDevice(device_), row());
+    const PrefixBundles none;
+    const PrefixBundles& prefixes = prefixes_ ? prefixes_->take(shape(), step, stream_) : none;
+    cutting_.cut(shape(), step, prefixes, laid_out_);
     schedule_.write(laid_out_, stream_);
     arguments_ = StepArguments(shape(), step, schedule_);
   }
 
   KernelFunctions functions_;
+  KernelFunctions prefix_functions_;
   int device_;
   cudaStream_t stream_;
   MappedQueries queries_;
   Cutting cutting_;
   DeviceSchedule schedule_;
+  std::int64_t part_rows_;
+  std::optional<PrefixPass> prefixes_;
   Schedule laid_out_;
   StepArguments arguments_;
 };
@@ -162,8 +202,9 @@ int rows_of_items(const Problem& problem) {
 }
 
 std::unique_ptr<Plan> make_sm90_plan(std::string_view backend, const Problem& problem,
-                                     const Support& support, const KernelRow& row) {
-  return std::make_unique<Sm90Plan>(backend, problem, support, row);
+                                     const Support& support, const KernelRow& row,
+                                     const KernelRow& prefix_row) {
+  return std::make_unique<Sm90Plan>(backend, problem, support, row, prefix_row);
 }
 
 }  // namespace headwise::cuda::sm90

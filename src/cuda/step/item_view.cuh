@@ -42,7 +42,7 @@ struct ItemView {
     return !Config::kInvariant && item.rows <= Config::kNarrowRows;
   }
 
-  __device__ bool shares_prefix() const { return item.shared_by > 0; }
+  __device__ bool shares_prefix() const { return item.is_prefix != 0; }
 
   /// Of the request's new tokens, or of those that share the prefix.
   __device__ int token_of(const StepArgs& args, int row) const {
