@@ -74,7 +74,8 @@ CuttingRules queue_rules_for(const KernelRow& row, int blocks) {
           .wide_keys = row.keys,
           .wide_tile_cost = 20,
           .most_part_rows = std::int64_t{2} * blocks * row.rows,
-          .short_first = 64};
+          .short_first = 64,
+          .cuts_last_wave = true};
 }
 
 /// How a plan cuts its steps. `following_rows`: ShareRules has it.
