@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,12 @@ class Plan {
   /// Writes out, and lse if the step has one, for every new token of the step. Allocates nothing,
   /// reads no environment, validates nothing, does not synchronise.
   virtual void run(const RunArgs& args) = 0;
+
+  /// Rows of q (a new token's query head; where keys are split, for each part) that the plan's runs
+  /// have computed twice since it was made, because their logits left the range that a faster way
+  /// counts on. Waits for the device. Absent: the backend does not count. Throws
+  /// Error(not_possible).
+  virtual std::optional<std::int64_t> repeated_rows() const { return {}; }
 
  protected:
   Plan(std::string_view backend, std::string row, const AttentionShape& shape,

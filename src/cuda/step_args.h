@@ -80,6 +80,8 @@ struct StepArgs {
   OutType out_type = OutType::bf16;
 
   const std::int32_t* block_begin = nullptr;  ///< shares: each block's first item, and their end
+
+  unsigned long long* repeated_rows = nullptr;  ///< only rises: Plan::repeated_rows()
 };
 
 }  // namespace headwise::cuda

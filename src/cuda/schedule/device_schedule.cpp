@@ -34,8 +34,9 @@ DeviceSchedule::DeviceSchedule(int device, const ScheduleBounds& bounds)
       shared_tokens_at_(splits_at_ + bytes_of(bounds.splits, sizeof(Split))),
       block_begin_at_(shared_tokens_at_ + bytes_of(bounds.shared_tokens, sizeof(SharedToken))),
       memory_(device, block_begin_at_ + bytes_of(bounds.blocks + 1, sizeof(std::int32_t))),
-      counters_(device, bytes_of(2 + std::max(bounds.splits, kCountersOfRow * bounds.part_rows),
-                                 sizeof(std::uint32_t))) {
+      counters_(device,
+                bytes_of(kCounters + std::max(bounds.splits, kCountersOfRow * bounds.part_rows),
+                         sizeof(std::uint32_t))) {
   fill(counters_.data(), std::byte{0}, counters_.size());
   for (Image& image : images_) {
     image.memory = PinnedBuffer(memory_.size());

@@ -31,7 +31,9 @@ class DeviceSchedule {
   // Counters, which kernels leave at 0.
   std::uint32_t* next_item() const { return counters_.as<std::uint32_t>(); }
   std::uint32_t* blocks_done() const { return counters_.as<std::uint32_t>() + 1; }
-  std::uint32_t* parts_done() const { return counters_.as<std::uint32_t>() + 2; }
+  std::uint32_t* parts_done() const { return counters_.as<std::uint32_t>() + kCounters; }
+  /// One that only rises.
+  unsigned long long* repeated_rows() const { return counters_.as<unsigned long long>() + 1; }
 
  private:
   /// A copy under way must not be overwritten.
@@ -39,6 +41,8 @@ class DeviceSchedule {
     PinnedBuffer memory;
     cudaEvent_t copied = nullptr;
   };
+
+  static constexpr std::int64_t kCounters = 4;  ///< before those of parts, 32 bits each
 
   template <class T>
   T* at(std::int64_t offset) const {

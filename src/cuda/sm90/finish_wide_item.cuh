@@ -152,7 +152,10 @@ __device__ __forceinline__ void finish_wide_item(const StepArgs& args, WideTile<
   const int rows = min(uniform(item.view.item.rows) - first, 16);
   if (rows <= 0 || (uniform(item.warps) & own) == 0) return;
   if (left_range(item, tile, sums)) {
-    if (tile.lane() == 0) atomicOr(&item.failed, own);
+    if (tile.lane() == 0) {
+      atomicOr(&item.failed, own);
+      atomicAdd(args.repeated_rows, static_cast<unsigned long long>(rows));
+    }
   } else if (uniform(item.view.item.part_row) < 0) {
     write_whole_rows(args, item.view, tile, sums,
                      Config::kResultsInQueries ? of_group.all_queries() : shared.result_rows());

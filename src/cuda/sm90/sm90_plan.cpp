@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "cuda/runtime/check.h"
+#include "cuda/runtime/memory.h"
 #include "cuda/schedule/device_schedule.h"
 #include "cuda/schedule/prefix_schedule.h"
 #include "cuda/schedule/shares.h"
@@ -152,6 +153,13 @@ class Sm90Plan final : public Plan {
     const StepArgs step = with_workspace(arguments_.of_run(shape(), args, keys), args.workspace);
     queries_.add_to(maps, step, shape().q_heads, shape().q_type);
     check_call(functions_.launch(maps, step, cutting_.blocks(), stream), row());
+  }
+
+  std::optional<std::int64_t> repeated_rows() const override {
+    synchronize(device_);
+    unsigned long long rows = 0;
+    copy_to_host(&rows, schedule_.repeated_rows(), sizeof(rows));
+    return static_cast<std::int64_t>(rows);
   }
 
  private:

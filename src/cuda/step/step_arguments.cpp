@@ -52,6 +52,7 @@ void set_schedule(const StepBatch& step, const DeviceSchedule& schedule, StepArg
   args.next_item = schedule.next_item();
   args.blocks_done = schedule.blocks_done();
   args.parts_done = schedule.parts_done();
+  args.repeated_rows = schedule.repeated_rows();
   args.q_lens = step.device_lengths.q_lens;
   args.kv_lens = step.device_lengths.kv_lens;
   args.q_start = step.device_lengths.q_start;
