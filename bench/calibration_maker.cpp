@@ -49,7 +49,7 @@ bool is_plain(const AttentionShape& shape) {
 
 bool is_of_interest(const Row& row) {
   const bool is_phase = row.suite == "prefill" || row.suite == "append" || row.suite == "decode";
-  return is_phase && !row.peer && row.ms && row.lens == "even";
+  return is_phase && !row.peer && row.ms && row.lens == "even" && row.outliers == 0;
 }
 
 void add_row(const Row& row, const AttentionShape& shape, CalibrationMaker& maker) {

@@ -47,4 +47,11 @@ void Candidate::run_poisoned(int copy) {
   if (tensors_.gpu() != nullptr) tensors_.gpu()->wait();
 }
 
+std::optional<double> Candidate::repeated_rows() {
+  const std::optional<std::int64_t> before = plan_->repeated_rows();
+  if (!before) return {};
+  for (const RunArgs& args : args_) plan_->run(args);
+  return static_cast<double>(*plan_->repeated_rows() - *before) / copies();
+}
+
 }  // namespace headwise::bench

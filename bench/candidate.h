@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "bench/step_tensors.h"
@@ -24,6 +25,9 @@ class Candidate {
   void run_next();
   /// Poisons out of `copy`, and the workspace, and runs; waits for the result.
   void run_poisoned(int copy);
+  /// Plan::repeated_rows() of a call, on average over the copies, each of which it runs. Absent:
+  /// the plan does not count.
+  std::optional<double> repeated_rows();
 
  private:
   StepTensors& tensors_;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -42,6 +43,25 @@ std::vector<std::int64_t> first_tokens(const Workload& workload) {
   std::vector<std::int64_t> first(workload.q_lens.size(), 0);
   for (std::size_t r = 1; r < first.size(); ++r) first[r] = first[r - 1] + workload.q_lens[r - 1];
   return first;
+}
+
+/// A new token of the first copy, of which a query head is an outlier; absent: there is none.
+std::optional<std::int64_t> outlier_token(const AttentionShape& shape, const Workload& workload,
+                                          std::uint64_t seed) {
+  const OutlierRows outliers = outliers_of(shape, workload);
+  if (outliers.every == 0) return {};
+  const std::uint64_t seed_q = seed_of_q(seed, 0);
+  // The last one: late tokens see more keys.
+  for (std::int64_t row = outliers.rows - 1; row >= 0; --row)
+    if (outliers.has(row, seed_q)) return row / shape.q_heads;
+  return {};
+}
+
+/// The request of a step's token, and its place there.
+std::pair<std::int64_t, std::int32_t> row_of(const Workload& workload, std::int64_t token) {
+  const std::vector<std::int64_t> first = first_tokens(workload);
+  const auto request = std::upper_bound(first.begin(), first.end(), token) - first.begin() - 1;
+  return {request, static_cast<std::int32_t>(token - first[static_cast<std::size_t>(request)])};
 }
 
 SampledStep::SampledStep(const AttentionShape& shape, const Workload& workload,
@@ -120,6 +140,8 @@ std::vector<SampledRow> sample_rows(const AttentionShape& shape, const Workload&
   rows.emplace(longest, 0);
   rows.emplace(longest, workload.q_lens[static_cast<std::size_t>(longest)] - 1);
   std::mt19937_64 random(seed);
+  if (const auto token = outlier_token(shape, workload, seed))
+    rows.insert(row_of(workload, *token));
   while (rows.size() < wanted) {
     const std::size_t request = random() % workload.q_lens.size();
     const auto q_len = static_cast<std::uint64_t>(workload.q_lens[request]);

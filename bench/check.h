@@ -16,8 +16,9 @@ struct SampledRow {
 };
 
 /// Rows that a check looks at, in the order of the step, none twice: the first and the last one of
-/// the request with most keys, and others at random, as many as `reference` does in about
-/// `flops` floating-point operations, 2 to 64.
+/// the request with most keys, one with an outlier where q has some, and others at random, as many
+/// as `reference` does in about `flops` floating-point operations, 2 to 64. `seed` is the tensors',
+/// of which the first copy is checked.
 std::vector<SampledRow> sample_rows(const AttentionShape& shape, const Workload& workload,
                                     double flops, std::uint64_t seed);
 

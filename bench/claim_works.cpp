@@ -86,6 +86,7 @@ class Works {
                                    .batch = batch,
                                    .prompts = scale_.prompts,
                                    .lens = {},
+                                   .outliers = options_.workload.outliers,
                                    .seed = options_.workload.seed};
     return make_workloads(suite, workload).front();
   }

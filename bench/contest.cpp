@@ -23,6 +23,12 @@ void add_plan(const Plan& plan, Row& row) {
   row.kernel_row += (row.kernel_row.empty() ? "" : " + ") + plan.row();
 }
 
+/// Those of the part that was added last.
+void add_repeated_rows(Entry& entry) {
+  if (const std::optional<double> rows = entry.parts.back()->repeated_rows())
+    entry.repeated_rows = entry.repeated_rows.value_or(0.0) + *rows;
+}
+
 std::string device_text(const BenchContext& context, int threads) {
   const Device device = context.options.device;
   if (context.gpu != nullptr)
@@ -34,7 +40,7 @@ std::string device_text(const BenchContext& context, int threads) {
 }  // namespace
 
 Entry Contest::new_entry(const AttentionShape& shape, const Workload& workload, int threads) const {
-  Entry entry{.row = {}, .shape = shape, .time_ratio = {}};
+  Entry entry{.row = {}, .shape = shape, .repeated_rows = {}, .time_ratio = {}};
   entry.work = work_of(shape, workload);
   Row& row = entry.row;
   row.suite = name_of(workload.suite);
@@ -45,6 +51,7 @@ Entry Contest::new_entry(const AttentionShape& shape, const Workload& workload, 
   row.kv_len = workload.longest_kv();
   row.new_tokens = workload.tokens();
   row.lens = workload.lens;
+  row.outliers = workload.outliers;
   row.protocol = name_of(context_.protocol);
   row.topic = job_.topic;
   return entry;
@@ -68,6 +75,7 @@ Entry Contest::enter(const Setup& setup) {
       add_plan(entry.parts.back()->plan(), entry.row);
       entry.row.note = check(setup, step, tensors, *entry.parts.back());
       if (!entry.row.note.empty()) break;
+      if (step.outliers > 0) add_repeated_rows(entry);
     }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_possible) throw;

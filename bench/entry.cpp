@@ -1,5 +1,7 @@
 #include "bench/entry.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace headwise::bench {
@@ -56,6 +58,16 @@ HardwareLimits limits_of(const BenchReport& report, const Entry& entry) {
   return limits;
 }
 
+/// "one query row in 10000 is an outlier, 2048 rows taken again a call".
+std::string outlier_note(const Entry& entry) {
+  const std::int64_t every = entry.row.outliers;
+  std::string note = every == 1 ? "each query row is an outlier"
+                                : fmt::format("one query row in {} is an outlier", every);
+  if (const std::optional<double>& rows = entry.repeated_rows)
+    note += fmt::format("; {:.{}f} rows taken again a call", *rows, *rows < 10.0 ? 1 : 0);
+  return note;
+}
+
 void fill_times(const HardwareLimits& limits, Entry& entry) {
   Row& row = entry.row;
   row.limit = name_of(
@@ -64,6 +76,7 @@ void fill_times(const HardwareLimits& limits, Entry& entry) {
   row.time_ratio = entry.time_ratio;
   if (!entry.timed()) return;
   if (!entry.mhz.empty()) row.sm_mhz = median(entry.mhz);
+  if (row.outliers > 0) add_note(row, outlier_note(entry));
   const Samples& samples = entry.timing.samples;
   const double seconds = entry.seconds();
   row.ms = seconds * 1e3;

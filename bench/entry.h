@@ -23,8 +23,9 @@ struct Entry {
   Peer* peer = nullptr;                           ///< that holds the step
   bool failed = false;                            ///< while it was timed: its note says how
   Timing timing;
-  Samples mhz;                       ///< a GPU's clock, behind each turn
-  std::optional<double> time_ratio;  ///< to what it is paired with in its job
+  Samples mhz;                          ///< a GPU's clock, behind each turn
+  std::optional<double> repeated_rows;  ///< by Plan::repeated_rows(), a call; where q has outliers
+  std::optional<double> time_ratio;     ///< to what it is paired with in its job
 
   bool timed() const { return !timing.samples.empty(); }
   double seconds() const { return median(timing.samples); }

@@ -11,7 +11,8 @@ namespace {
 using enum Against;
 using enum Suite;
 
-constexpr std::array<std::string_view, 17> kNames{"x fastest peer",
+constexpr std::array<std::string_view, 19> kNames{"",
+                                                  "x fastest peer",
                                                   "x PyTorch",
                                                   "x FlashAttention-2",
                                                   "of GEMM",
@@ -24,6 +25,7 @@ constexpr std::array<std::string_view, 17> kNames{"x fastest peer",
                                                   "x its parts' time",
                                                   "x its window's time",
                                                   "x unshared time",
+                                                  "x time without outliers",
                                                   "x fastest peer's time",
                                                   "x fastest paged peer's time",
                                                   "x vLLM's FA3's time",
@@ -91,6 +93,8 @@ std::optional<double> time_over(std::optional<double> base, const GoalEvidence& 
 
 std::optional<double> measured(Against against, const GoalEvidence& evidence) {
   switch (against) {
+    case nothing:
+      return {};
     case fastest_peer:
       return over(evidence.fastest_peer_s, evidence.seconds);
     case pytorch:
@@ -115,6 +119,7 @@ std::optional<double> measured(Against against, const GoalEvidence& evidence) {
     case parts:
     case window:
     case unshared:
+    case plain:
       return evidence.time_ratio;
     case peer_time:
       return time_over(evidence.fastest_peer_s, evidence);
@@ -133,9 +138,8 @@ std::optional<double> measured(Against against, const GoalEvidence& evidence) {
 std::string_view name_of(Against against) { return kNames[static_cast<std::size_t>(against)]; }
 
 bool Goal::wants(Against against) const {
-  return std::any_of(std::begin(targets), std::end(targets), [&](const Target& target) {
-    return target.bound > 0.0 && target.against == against;
-  });
+  return std::any_of(std::begin(targets), std::end(targets),
+                     [&](const Target& target) { return target.against == against; });
 }
 
 std::string to_string(const Goal& goal) {
@@ -144,6 +148,7 @@ std::string to_string(const Goal& goal) {
   if (goal.batch > 1) text += concat(" batch ", goal.batch);
   if (std::string_view(goal.lens) != "even") text += concat(" ", goal.lens);
   if (goal.shared_prefix > 0) text += concat(" prefix ", goal.shared_prefix);
+  if (goal.outliers > 0) text += concat(" outliers ", goal.outliers);
   return text;
 }
 
@@ -154,14 +159,14 @@ std::span<const Goal> goals_for(const Machine& machine, int threads, DeviceType 
 }
 
 std::optional<bool> Judged::met() const {
-  if (!measured) return {};
+  if (!measured || bound == 0.0) return {};
   return at_most ? *measured <= bound : *measured >= bound;
 }
 
 std::vector<Judged> judge(const Goal& goal, const GoalEvidence& evidence) {
   std::vector<Judged> judged;
   for (const auto& [against, bound] : goal.targets)
-    if (bound > 0.0)
+    if (against != nothing)
       judged.push_back({.what = std::string(name_of(against)),
                         .bound = bound,
                         .at_most = is_at_most(against),

@@ -14,6 +14,7 @@ namespace headwise::bench {
 
 /// What a goal compares a time or a rate with; from bf16 on their bound is what is wanted at most.
 enum class Against : std::uint8_t {
+  nothing,       ///< there is no target
   fastest_peer,  ///< speed, in that of the run's fastest peer at this work
   pytorch,       ///< speed, in that of PyTorch
   flash2,        ///< speed, in that of the peer kFlash2
@@ -27,6 +28,7 @@ enum class Against : std::uint8_t {
   parts,         ///< time, in that of the step's parts one after another
   window,        ///< time, in that of a context as long as the window, without one
   unshared,      ///< time, in that of the same step whose requests share no pages
+  plain,         ///< time, in that of the same step without outliers
   peer_time,     ///< time, in the fastest peer's
   paged_time,    ///< time, in that of the fastest peer over pages
   vllm_time,     ///< time, in that of the peer kVllmFlash3
@@ -42,8 +44,8 @@ std::string_view name_of(Against against);  ///< "x fastest peer"
 constexpr bool is_at_most(Against against) { return against >= Against::bf16; }
 
 struct Target {
-  Against against = Against::fastest_peer;
-  double bound = 0.0;  ///< 0: no target
+  Against against = Against::nothing;
+  double bound = 0.0;  ///< 0: it is shown, and nothing is wanted
 };
 
 /// A row of the goals: some work, and what is wanted of it.
@@ -57,6 +59,7 @@ struct Goal {
   const char* lens = "even";
   std::int64_t prompts = 1;        ///< of Suite::mixed
   std::int64_t shared_prefix = 0;  ///< tokens
+  std::int64_t outliers = 0;       ///< Workload::outliers
 
   /// Whether it is judged against that.
   bool wants(Against against) const;
@@ -72,12 +75,12 @@ std::span<const Goal> gpu_goals();
 
 /// A target beside what was measured.
 struct Judged {
-  std::string what;  ///< name_of(against)
-  double bound = 0.0;
+  std::string what;                ///< name_of(against)
+  double bound = 0.0;              ///< 0: nothing is wanted
   bool at_most = false;            ///< whether `measured` is to be so much at most, or at least
   std::optional<double> measured;  ///< absent: it needs what this run does not have
 
-  std::optional<bool> met() const;
+  std::optional<bool> met() const;  ///< absent: not measured, or nothing is wanted
 };
 
 /// What a goal is judged by; absent: not measured.

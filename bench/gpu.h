@@ -37,6 +37,9 @@ class Gpu {
   /// As the function of this name, from a tensor's first element on.
   virtual void fill_random(void* to, const RandomTable& table, std::int64_t count,
                            std::uint64_t seed) = 0;
+  /// As the function of this name; some row may be an outlier (every > 0).
+  virtual void fill_outliers(void* to, const RandomTable& table, const OutlierRows& outliers,
+                             std::uint64_t seed) = 0;
 
   virtual void wait() = 0;
   /// Lets no later call be blamed for one that failed; a broken device stays broken.

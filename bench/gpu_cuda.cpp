@@ -134,13 +134,14 @@ class CudaGpu final : public Gpu {
 
   void fill_random(void* to, const RandomTable& table, std::int64_t count,
                    std::uint64_t seed) override {
-    DeviceBuffer& there = tables_[table.entries];
-    if (there.size() == 0) {
-      there = DeviceBuffer(index_, RandomTable::kEntries * table.element);
-      copy_to_device(there.data(), table.entries, there.size());
-    }
-    launch_fill(to, there.data(), table.element, count, seed, stream_);
+    launch_fill(to, on_device(table), table.element, count, seed, stream_);
     cuda::check_launch("filling with random numbers");
+  }
+
+  void fill_outliers(void* to, const RandomTable& table, const OutlierRows& outliers,
+                     std::uint64_t seed) override {
+    launch_fill_outliers(to, on_device(table), table.element, outliers, seed, stream_);
+    cuda::check_launch("filling with outliers");
   }
 
   void wait() override { check_call(cudaStreamSynchronize(stream_), "waiting for the device"); }
@@ -209,6 +210,16 @@ class CudaGpu final : public Gpu {
   }
 
  private:
+  /// Copied there when it is first asked for.
+  const void* on_device(const RandomTable& table) {
+    DeviceBuffer& there = tables_[table.entries];
+    if (there.size() == 0) {
+      there = DeviceBuffer(index_, RandomTable::kEntries * table.element);
+      copy_to_device(there.data(), table.entries, there.size());
+    }
+    return there.data();
+  }
+
   cudaEvent_t event(int number) const { return events_[static_cast<std::size_t>(number)]; }
 
   void copy_and_wait(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind,

@@ -15,6 +15,8 @@ constexpr Goal kGoals[] = {
     {"q16:kv16:d128", prefill, k(2), 1, 8, {{fastest_peer, 1.12}, {flash2, 1.0}}},
     {"q16:kv16:d128", prefill, k(8), 1, 2, {{fastest_peer, 1.10}, {flash2, 1.0}}},
     {"q16:kv16:d128", prefill, k(16), 1, 1, {{fastest_peer, 1.10}, {gemm, 1.05}, {flash2, 1.0}}},
+    {"q16:kv16:d128", prefill, k(16), 1, 1, {{plain, 1.15}}, "even", 1, 0, 10000},
+    {"q16:kv16:d128", prefill, k(16), 1, 1, {{plain, 0.0}}, "even", 1, 0, 1},
     {"q16:kv16:d128:full", prefill, k(2), 1, 8, {{fastest_peer, 1.06}, {flash2, 1.0}}},
     {"q16:kv16:d128:full", prefill, k(8), 1, 2, {{fastest_peer, 1.08}, {flash2, 1.0}}},
     {"q16:kv16:d128:full", prefill, k(16), 1, 1, {{fastest_peer, 1.08}, {gemm, 1.06}, {flash2, 1}}},

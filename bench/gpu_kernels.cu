@@ -46,6 +46,31 @@ void fill(void* to, const void* table, std::int64_t count, std::uint64_t start,
           static_cast<T*>(to), static_cast<const T*>(table), count, start);
 }
 
+/// A warp a row.
+template <class T>
+__global__ void __launch_bounds__(kFillThreads)
+    fill_outliers_kernel(T* to, const T* __restrict__ table, OutlierRows outliers,
+                         std::uint64_t start) {
+  constexpr int kWarps = kFillThreads / 32;
+  const std::int64_t width = outliers.width;
+  for (std::int64_t row = blockIdx.x * std::int64_t{kWarps} + threadIdx.x / 32; row < outliers.rows;
+       row += static_cast<std::int64_t>(gridDim.x) * kWarps) {
+    if (!is_outlier(start, row, outliers.every)) continue;
+    for (std::int64_t i = row * width + threadIdx.x % 32; i < (row + 1) * width; i += 32)
+      to[i] = table[(random_bits(start, i / 4) >> (16 * (i % 4))) & 0xffffU];
+  }
+}
+
+template <class T>
+void fill_outliers_of(void* to, const void* table, const OutlierRows& outliers, std::uint64_t start,
+                      cudaStream_t stream) {
+  constexpr int kWarps = kFillThreads / 32;
+  const std::int64_t blocks = (outliers.rows + kWarps - 1) / kWarps;
+  fill_outliers_kernel<T>
+      <<<static_cast<unsigned>(std::min<std::int64_t>(blocks, 1 << 14)), kFillThreads, 0, stream>>>(
+          static_cast<T*>(to), static_cast<const T*>(table), outliers, start);
+}
+
 __device__ uint4 load_once(const uint4* from) {
   uint4 value;
   asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -110,6 +135,15 @@ void launch_fill(void* to, const void* table, std::int64_t element, std::int64_t
   if (element == 1) return fill<std::uint8_t>(to, table, count, start, stream);
   if (element == 2) return fill<std::uint16_t>(to, table, count, start, stream);
   fill<std::uint32_t>(to, table, count, start, stream);
+}
+
+void launch_fill_outliers(void* to, const void* table, std::int64_t element,
+                          const OutlierRows& outliers, std::uint64_t seed, cudaStream_t stream) {
+  if (outliers.rows == 0) return;
+  const std::uint64_t start = splitmix(seed);
+  if (element == 1) return fill_outliers_of<std::uint8_t>(to, table, outliers, start, stream);
+  if (element == 2) return fill_outliers_of<std::uint16_t>(to, table, outliers, start, stream);
+  fill_outliers_of<std::uint32_t>(to, table, outliers, start, stream);
 }
 
 void launch_read(const void* from, std::int64_t bytes, int blocks, void* sum, cudaStream_t stream) {

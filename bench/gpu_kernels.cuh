@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "bench/random_fill.h"
+
 namespace headwise::bench {
 
 /// What the clock kernel writes: over the same span of time.
@@ -16,6 +18,10 @@ struct ClockReading {
 /// `to` is aligned to 16 bytes.
 void launch_fill(void* to, const void* table, std::int64_t element, std::int64_t count,
                  std::uint64_t seed, cudaStream_t stream);
+
+/// fill_outliers() on a device, with such a table.
+void launch_fill_outliers(void* to, const void* table, std::int64_t element,
+                          const OutlierRows& outliers, std::uint64_t seed, cudaStream_t stream);
 
 /// Reads `bytes`, a multiple of 16, from an address that is one. `sum` is some memory of 16 bytes,
 /// which only unlikely data writes to.

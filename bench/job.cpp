@@ -20,6 +20,7 @@ void add_goals(std::span<const Goal> goals, const BenchOptions& options, std::ve
                                    .prompts = goal.prompts,
                                    .lens = parse_lens(goal.lens),
                                    .shared_prefix = goal.shared_prefix,
+                                   .outliers = goal.outliers,
                                    .seed = options.workload.seed};
     // A goal is about one step: of Suite::paged, the decode or the prefill.
     std::vector<Workload> made = make_workloads(goal.suite, workload);

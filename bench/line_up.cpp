@@ -92,6 +92,9 @@ std::optional<Twin> twin_of(const Job& job) {
     twin.workload.shared_prefix = 0;
     twin.workload.lens = job.goal->lens;
     twin.name = "requests that share nothing";
+  } else if (job.goal->wants(Against::plain)) {
+    twin.workload.outliers = 0;
+    twin.name = "the same step without outliers";
   } else {
     return {};
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/random_hash.h"
+#include "core/check.h"
 #include "core/number_formats.h"
 
 namespace headwise::bench {
@@ -40,6 +41,17 @@ RandomTable normals() {
   return {table.data(), sizeof(T)};
 }
 
+template <class T, T (*convert)(float), float (*value)(T)>
+RandomTable outliers() {
+  static const std::vector<T> table = [] {
+    const auto* plain = static_cast<const T*>(normals<T, convert>().entries);
+    std::vector<T> entries(plain, plain + RandomTable::kEntries);
+    for (T& entry : entries) entry = convert(kOutlierFactor * value(entry));
+    return entries;
+  }();
+  return {table.data(), sizeof(T)};
+}
+
 float to_float(float value) { return value; }
 
 std::int8_t to_int8(float value) {
@@ -64,6 +76,22 @@ RandomTable normal_table(DType type) {
   return normals<float, to_float>();
 }
 
+RandomTable outlier_table(DType type) {
+  switch (type) {
+    case DType::f32:
+      return outliers<float, to_float, to_float>();
+    case DType::f16:
+      return outliers<std::uint16_t, float_to_f16, f16_to_float>();
+    case DType::bf16:
+      return outliers<std::uint16_t, float_to_bf16, bf16_to_float>();
+    case DType::f8e4m3:
+      return outliers<std::uint8_t, float_to_e4m3, e4m3_to_float>();
+    case DType::i8:
+      break;
+  }
+  throw Error(ErrorCode::invalid_input, concat("q is never ", name_of(type)));
+}
+
 RandomTable int8_scale_table() {
   static const std::vector<float> table = [] {
     std::vector<float> scales(RandomTable::kEntries);
@@ -85,6 +113,20 @@ void fill_random(void* data, const RandomTable& table, std::int64_t first, std::
   if (table.element == 1) return fill(static_cast<std::uint8_t*>(data));
   if (table.element == 2) return fill(static_cast<std::uint16_t*>(data));
   fill(static_cast<std::uint32_t*>(data));
+}
+
+bool OutlierRows::has(std::int64_t row, std::uint64_t seed) const {
+  return every > 0 && is_outlier(splitmix(seed), row, every);
+}
+
+void fill_outliers(void* data, const RandomTable& table, const OutlierRows& outliers,
+                   std::uint64_t seed) {
+  const std::int64_t width = outliers.width;
+#pragma omp parallel for schedule(static)
+  for (std::int64_t row = 0; row < outliers.rows; ++row)
+    if (outliers.has(row, seed))
+      fill_random(static_cast<std::byte*>(data) + row * width * table.element, table, row * width,
+                  width, seed);
 }
 
 void fill_normal(Buffer& buffer, DType type, std::int64_t count, std::uint64_t seed) {

@@ -24,4 +24,11 @@ HEADWISE_BOTH_SIDES inline std::uint64_t random_bits(std::uint64_t start, std::i
   return splitmix(start + static_cast<std::uint64_t>(block));
 }
 
+/// Whether a tensor's row is one of its outliers, of which there is one in `every` rows. Inverted,
+/// `start` makes other bits than the row's elements have.
+HEADWISE_BOTH_SIDES inline bool is_outlier(std::uint64_t start, std::int64_t row,
+                                           std::int64_t every) {
+  return random_bits(~start, row) % static_cast<std::uint64_t>(every) == 0;
+}
+
 }  // namespace headwise::bench

@@ -19,15 +19,17 @@ Json tera(const std::optional<double>& flops) {
   return flops ? Json(*flops / 1e12) : Json(nullptr);
 }
 
-/// null, or what is wanted of the row: [{"what", "least" or "most", "measured", "met"}].
+/// null, or what is wanted of the row: [{"what", "least" or "most", "measured", "met"}]; a bound is
+/// null where nothing is.
 Json to_json(const std::vector<Judged>& goals) {
   if (goals.empty()) return nullptr;
   Json list = Json::array();
   for (const Judged& goal : goals)
-    list.push_back({{"what", goal.what},
-                    {goal.at_most ? "most" : "least", goal.bound},
-                    {"measured", or_null(goal.measured)},
-                    {"met", or_null(goal.met())}});
+    list.push_back(
+        {{"what", goal.what},
+         {goal.at_most ? "most" : "least", goal.bound > 0.0 ? Json(goal.bound) : Json(nullptr)},
+         {"measured", or_null(goal.measured)},
+         {"met", or_null(goal.met())}});
   return list;
 }
 
@@ -102,6 +104,7 @@ Json to_json(const Row& row) {
           {"kv_len", row.kv_len},
           {"new_tokens", row.new_tokens},
           {"lens", row.lens},
+          {"outliers", row.outliers},
           {"page", or_null(row.page)},
           {"protocol", row.protocol},
           {"sm_mhz", or_null(row.sm_mhz)},

@@ -72,6 +72,16 @@ std::vector<std::int64_t> all_of(std::size_t requests) {
 
 }  // namespace
 
+OutlierRows outliers_of(const AttentionShape& shape, const Workload& workload) {
+  return {.every = workload.outliers,
+          .rows = workload.tokens() * shape.q_heads,
+          .width = shape.head_dim_qk};
+}
+
+std::uint64_t seed_of_q(std::uint64_t seed, std::uint64_t copy) {
+  return first_seed(seed, copy) + 1;
+}
+
 std::int64_t bytes_a_copy(const AttentionShape& shape, const Workload& workload, int page_size) {
   const std::int64_t pages = pool_of(workload, page_size);
   return Elements(shape, workload.tokens(), pages, page_size).bytes(shape);
@@ -166,7 +176,7 @@ void StepTensors::make_tables() {
 
 void StepTensors::fill(Copy& copy, std::uint64_t index) {
   const Elements count(shape_, workload_.tokens(), pool_pages_, page_size_);
-  copy.q = TensorMemory(count.q * size_of(shape_.q_type), gpu_);
+  fill_q(copy.q, index);
   copy.out = TensorMemory(count.out * size_of(shape_.out_type()), gpu_);
   copy.k = TensorMemory(count.k * size_of(shape_.kv_type), gpu_);
   copy.v = TensorMemory(count.v * size_of(shape_.kv_type), gpu_);
@@ -174,11 +184,19 @@ void StepTensors::fill(Copy& copy, std::uint64_t index) {
   copy.v_scale = TensorMemory(count.v_scale * size_of(DType::f32), gpu_);
   copy.out.set_bytes(std::byte{0});
   const std::uint64_t first = first_seed(seed_, index);
-  copy.q.fill_random(normal_table(shape_.q_type), count.q, first + 1);
   copy.k.fill_random(normal_table(shape_.kv_type), count.k, first + 2);
   copy.v.fill_random(normal_table(shape_.kv_type), count.v, first + 3);
   copy.k_scale.fill_random(int8_scale_table(), count.k_scale, first + 4);
   copy.v_scale.fill_random(int8_scale_table(), count.v_scale, first + 5);
+}
+
+void StepTensors::fill_q(TensorMemory& q, std::uint64_t index) {
+  const OutlierRows outliers = outliers_of(shape_, workload_);
+  const std::int64_t count = outliers.rows * outliers.width;
+  const std::uint64_t seed = seed_of_q(seed_, index);
+  q = TensorMemory(count * size_of(shape_.q_type), gpu_);
+  q.fill_random(normal_table(shape_.q_type), count, seed);
+  q.fill_outliers(outlier_table(shape_.q_type), outliers, seed);
 }
 
 /// What fill() puts into `pages` of the copy `index`, one after another.
@@ -196,8 +214,7 @@ void StepTensors::fill_pages(const std::vector<std::int32_t>& pages, std::uint64
       bench::fill_random(memory.data() + page * each * table.element, table,
                          pages[static_cast<std::size_t>(page)] * each, each, seed);
   };
-  copy.q = TensorMemory(count.q * size_of(shape_.q_type), nullptr);
-  copy.q.fill_random(normal_table(shape_.q_type), count.q, first + 1);
+  fill_q(copy.q, index);
   make(copy.k, normal_table(shape_.kv_type), count.k, first + 2);
   make(copy.v, normal_table(shape_.kv_type), count.v, first + 3);
   make(copy.k_scale, int8_scale_table(), count.k_scale, first + 4);

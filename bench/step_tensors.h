@@ -19,10 +19,15 @@ std::int64_t bytes_a_copy(const AttentionShape& shape, const Workload& workload,
 /// K, V and their scales alone.
 std::int64_t kv_bytes_a_copy(const AttentionShape& shape, const Workload& workload, int page_size);
 
+/// Which rows of q, [tokens * q_heads, head_dim_qk], are outliers.
+OutlierRows outliers_of(const AttentionShape& shape, const Workload& workload);
+/// The seed of q in a copy of a step's tensors, themselves of `seed`.
+std::uint64_t seed_of_q(std::uint64_t seed, std::uint64_t copy);
+
 /// A step's tensors on the CPU or on a GPU: random numbers (q and keys of variance 1, so that
-/// logits have it too), K and V in pages that lie in shuffled order. There are several copies, to
-/// be run in rotation, so that no run finds the last one's data in a cache. Tables of requests that
-/// share a prefix begin with the same pages. All views point in here.
+/// logits have it too, but for outliers), K and V in pages that lie in shuffled order. There are
+/// several copies, to be run in rotation, so that no run finds the last one's data in a cache.
+/// Tables of requests that share a prefix begin with the same pages. All views point in here.
 class StepTensors {
  public:
   /// Same seed, same numbers, wherever they are. `copies` >= 1; `gpu` null: on the CPU, else it
@@ -67,6 +72,7 @@ class StepTensors {
   StepTensors(const StepTensors& other, int copy, std::span<const std::int64_t> requests);
   void make_tables();
   void fill(Copy& copy, std::uint64_t index);
+  void fill_q(TensorMemory& q, std::uint64_t index);
   void fill_pages(const std::vector<std::int32_t>& pages, std::uint64_t index);
   void place_on_gpu();
 

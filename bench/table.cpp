@@ -135,6 +135,22 @@ std::string format_rows(const std::vector<Row>& rows) {
   return grid.text();
 }
 
+/// What goals of one shape and length differ by.
+std::string lens_and_outliers(const Row& row) {
+  return row.outliers > 0 ? fmt::format("{}, outliers {}", row.lens, row.outliers) : row.lens;
+}
+
+std::string wanted(const Judged& goal) {
+  if (goal.bound == 0.0) return "-";
+  return fmt::format("{} {:.2f}", goal.at_most ? "<=" : ">=", goal.bound);
+}
+
+std::string answer(const Judged& goal) {
+  if (!goal.measured) return "not measured";
+  const std::optional<bool> met = goal.met();
+  return !met ? "-" : *met ? "yes" : "NO";
+}
+
 std::string format_goals(const std::vector<Row>& rows) {
   Grid grid({{"goal", false},
              {"shape", false},
@@ -149,11 +165,8 @@ std::string format_goals(const std::vector<Row>& rows) {
   for (const Row& row : rows)
     for (const Judged& goal : row.goals)
       grid.add({row.suite, row.shape, fmt::format("{}", row.batch), fmt::format("{}", row.q_len),
-                fmt::format("{}", row.kv_len), row.lens, number(goal.measured, 2),
-                fmt::format("{} {:.2f}", goal.at_most ? "<=" : ">=", goal.bound), goal.what,
-                !goal.met()   ? "not measured"
-                : *goal.met() ? "yes"
-                              : "NO"});
+                fmt::format("{}", row.kv_len), lens_and_outliers(row), number(goal.measured, 2),
+                wanted(goal), goal.what, answer(goal)});
   return grid.text();
 }
 

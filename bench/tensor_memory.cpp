@@ -27,6 +27,13 @@ void TensorMemory::fill_random(const RandomTable& table, std::int64_t count, std
   bench::fill_random(data_, table, 0, count, seed);
 }
 
+void TensorMemory::fill_outliers(const RandomTable& table, const OutlierRows& outliers,
+                                 std::uint64_t seed) {
+  if (outliers.every == 0) return;
+  if (gpu_ != nullptr) return gpu_->fill_outliers(data_, table, outliers, seed);
+  bench::fill_outliers(data_, table, outliers, seed);
+}
+
 std::shared_ptr<void> on_gpu(Gpu& gpu, const void* host, std::int64_t bytes) {
   if (bytes == 0) return {};
   std::shared_ptr<void> memory = gpu.allocate(bytes);

@@ -26,6 +26,8 @@ class TensorMemory {
   void set_bytes(std::byte value);
   /// Its first `count` elements, as fill_random() has them.
   void fill_random(const RandomTable& table, std::int64_t count, std::uint64_t seed);
+  /// As the function of this name.
+  void fill_outliers(const RandomTable& table, const OutlierRows& outliers, std::uint64_t seed);
 
  private:
   Gpu* gpu_ = nullptr;

@@ -37,7 +37,11 @@ void share_prefix(Workload& workload, std::int64_t tokens) {
 Workload make_workload(Suite suite, const WorkloadOptions& options,
                        const std::vector<std::int64_t>& contexts, std::int64_t new_tokens,
                        bool prompt_each) {
-  Workload workload{.suite = suite, .lens = options.lens.name, .q_lens = {}, .kv_lens = {}};
+  Workload workload{.suite = suite,
+                    .lens = options.lens.name,
+                    .q_lens = {},
+                    .kv_lens = {},
+                    .outliers = options.outliers};
   if (suite == Suite::mixed) {
     const std::int64_t longest = *std::max_element(contexts.begin(), contexts.end());
     const std::int64_t chunk = std::min(kMixedChunk, longest);
@@ -116,9 +120,11 @@ AttentionWork work_of(const AttentionShape& shape, const Workload& workload) {
 }
 
 std::string to_string(const Workload& workload) {
-  return concat(name_of(workload.suite), " q ", workload.longest_q(), " kv ", workload.longest_kv(),
-                " batch ", workload.q_lens.size(), workload.shared_prefix > 0 ? " prefix " : "",
-                workload.shared_prefix > 0 ? concat(workload.shared_prefix) : "");
+  std::string text = concat(name_of(workload.suite), " q ", workload.longest_q(), " kv ",
+                            workload.longest_kv(), " batch ", workload.q_lens.size());
+  if (workload.shared_prefix > 0) text += concat(" prefix ", workload.shared_prefix);
+  if (workload.outliers > 0) text += concat(" outliers ", workload.outliers);
+  return text;
 }
 
 Workload requests_of(const Workload& workload, std::size_t first, std::size_t count) {
@@ -129,7 +135,8 @@ Workload requests_of(const Workload& workload, std::size_t first, std::size_t co
           .q_lens = {workload.q_lens.begin() + from, workload.q_lens.begin() + to},
           .kv_lens = {workload.kv_lens.begin() + from, workload.kv_lens.begin() + to},
           .prompts = std::clamp(workload.prompts, first, first + count) - first,
-          .shared_prefix = workload.shared_prefix};
+          .shared_prefix = workload.shared_prefix,
+          .outliers = workload.outliers};
 }
 
 std::vector<Workload> make_workloads(Suite suite, const WorkloadOptions& options) {

@@ -41,6 +41,7 @@ struct WorkloadOptions {
   std::int64_t prompts = 1;                  ///< of Suite::mixed, with a chunk each
   Lens lens;
   std::int64_t shared_prefix = 0;  ///< Workload::shared_prefix, where the suite takes one
+  std::int64_t outliers = 0;       ///< Workload::outliers
   std::uint64_t seed = 0;
 };
 
@@ -54,6 +55,9 @@ struct Workload {
   /// Tokens that all requests but the prompt chunks begin with: the pages that these fill are the
   /// same ones. Each such request has at least as many cached.
   std::int32_t shared_prefix = 0;
+  /// Of so many rows of q, a token's query head each, about one is multiplied by kOutlierFactor, so
+  /// that its logits spread as much more; 0: none.
+  std::int64_t outliers = 0;
 
   std::int64_t tokens() const;      ///< new ones, of all requests
   std::int32_t longest_q() const;   ///< of a request
@@ -66,7 +70,7 @@ struct Workload {
 /// What attention over the step has to do; keys and values of a shared prefix are read once.
 AttentionWork work_of(const AttentionShape& shape, const Workload& workload);
 
-/// "append q 64 kv 4160 batch 1".
+/// "append q 64 kv 4160 batch 1 prefix 4096 outliers 10000".
 std::string to_string(const Workload& workload);
 
 /// A step of some of another's requests, from `first` on.

@@ -67,10 +67,13 @@ one-long (one of C, the others of C/128); or a file with a context a line, in pl
 --batch.
 --shared-prefix N: the requests' first N tokens are the same, and lie in the same pages (whole ones); of
 append, decode and the decodes of mixed.
+--outliers N: of N rows of q (a row is a token's query head) about one is multiplied by 64, so that its
+logits spread as much more; 1: each row, 0: none. Kernels that count on a range of logits take rows that
+leave it again: notes say how many where the backend counts them.
 --only PATTERN: goals, claims and rows of cache whose name has this regular expression, such as
 "decode.*f8", "memory" or "cache fork".
-A goal's name is its suite, shape, context, new tokens, batch, lens and prefix: "append q32:kv8:d128
-32768 new 64".
+A goal's name is its suite, shape, context, new tokens, batch, lens, prefix and outliers: "append
+q32:kv8:d128 32768 new 64".
 --protocol: sustained (calls back to back), burst (calls after rests), graph (replayed CUDA graphs, on
 GPUs). If not given: sustained, but graph for calls on a GPU that should take less than 0.3 ms.
 
@@ -79,6 +82,7 @@ Examples:
   headwise bench decode --shape q32:kv8:d128:f8 --contexts 4k,32k --batch 16 --json
   headwise bench mixed --batch 32 --contexts 2k --device cpu --threads 1 --save mixed.json
   headwise bench decode --contexts 33k --batch 64 --shared-prefix 32k
+  headwise bench prefill --contexts 16k --outliers 10000
   headwise bench claims
   headwise bench cache
   headwise bench goals --peers --only decode --save goals.json)";
@@ -93,6 +97,7 @@ struct Flags {
   std::int64_t batch = 1;
   std::string lens = "even";
   std::string shared_prefix;
+  std::int64_t outliers = 0;
   std::string only;
   std::string protocol;
   int threads = 0;
@@ -121,6 +126,8 @@ void refuse_idle_options(const CLI::App& command, const bench::BenchOptions& opt
          "only the suites append and claims have new tokens to choose");
   refuse("--shared-prefix", std::none_of(suites.begin(), suites.end(), bench::takes_shared_prefix),
          "only requests of append, decode and mixed have cached tokens to share");
+  refuse("--outliers", only_of({Suite::cache, Suite::goals}),
+         "the cache has no queries, and goals have outliers of their own");
   refuse("--only",
          only_of({Suite::prefill, Suite::append, Suite::decode, Suite::mixed, Suite::paged}),
          "it chooses among goals, claims and rows of cache");
@@ -212,6 +219,7 @@ bench::BenchOptions read_options(const CLI::App& command, const Flags& flags) {
                       .shared_prefix = flags.shared_prefix.empty()
                                            ? 0
                                            : size_option("--shared-prefix", flags.shared_prefix),
+                      .outliers = flags.outliers,
                       .seed = flags.seed};
   if (!flags.protocol.empty()) options.protocol = bench::parse_protocol(flags.protocol);
   options.claims = claim_options(command, options);
@@ -288,6 +296,9 @@ void add_bench_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--shared-prefix", flags->shared_prefix,
                       "tokens that all requests begin with (see below)");
+  command->add_option("--outliers", flags->outliers, "one query row in so many (see below)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command->add_option("--only", flags->only, "a part of goals, claims or cache (see below)");
   command->add_option("--threads", flags->threads, "CPU threads; all that there are if not given")
       ->check(CLI::PositiveNumber);

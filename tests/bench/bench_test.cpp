@@ -76,6 +76,36 @@ TEST(RunBench, ASharedPrefixIsRight) {
   }
 }
 
+TEST(RunBench, OutliersAreRightAndSaid) {
+  FakeBackend backend("fake", Fault::none);
+  backend.repeats = 12;
+  BenchOptions options = short_options();
+  options.suites = {Suite::prefill, Suite::append, Suite::decode, Suite::mixed, Suite::paged};
+  options.workload.outliers = 3;
+  options.workload.new_tokens = {8};
+  options.peers = {fake_peer()};
+  const BenchReport report = run_with(backend, options);
+  EXPECT_FALSE(report.wrong);
+  EXPECT_EQ(report.rows.size(), 3U + 3U + 3U + 4U + 2U * 4U);
+  const auto says = [](const Row& row, const char* text) {
+    return row.note.find(text) != std::string::npos;
+  };
+  for (const Row& row : report.rows) {
+    EXPECT_TRUE(row.ms) << row.note;
+    EXPECT_EQ(row.outliers, 3);
+    EXPECT_TRUE(says(row, "one query row in 3 is an outlier")) << row.note;
+    const bool in_parts = says(row, "its parts: ");
+    EXPECT_EQ(says(row, in_parts ? "; 24 rows taken again a call" : "; 12 rows taken again a call"),
+              row.backend == "fake")
+        << row.note;
+  }
+  options.suites = {Suite::decode};
+  options.workload.outliers = 1;
+  EXPECT_TRUE(says(run_with(backend, options).rows[0], "each query row is an outlier"));
+  options.workload.outliers = 0;
+  EXPECT_FALSE(says(run_with(backend, options).rows[0], "outlier"));
+}
+
 TEST(RunBench, PagesStandBesideContiguousKeys) {
   const FakeBackend backend("fake", Fault::none);
   BenchOptions options = short_options();

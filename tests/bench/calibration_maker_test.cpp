@@ -83,6 +83,9 @@ TEST(CalibrationMaker, WhereNothingFitsThereIsNone) {
   none.rows.resize(4);
   none.rows.erase(none.rows.begin(), none.rows.begin() + 2);
   EXPECT_FALSE(calibration_of(none, "").has_value());
+  BenchReport outliers = report();
+  for (Row& row : outliers.rows) row.outliers = 1000;
+  EXPECT_FALSE(calibration_of(outliers, "").has_value());
 }
 
 TEST(CalibrationMaker, TimesAreMeansAndSpreadsHalfBetweenTheQuarters) {

@@ -50,6 +50,29 @@ TEST(Check, CatchesWhatWasNotWritten) {
   EXPECT_NE(failure_of(Fault::unwritten).find("1 outputs are NaN"), std::string::npos);
 }
 
+TEST(Check, SamplesAnOutlierWhereThereIsOne) {
+  const AttentionShape shape = parse_shape_spec("q2:kv1:d8").shape;
+  Workload workload = ragged();
+  workload.q_lens = {5000, 1, 4000};
+  workload.kv_lens = {9000, 70, 4000};
+  workload.outliers = 3000;
+  const OutlierRows outliers = outliers_of(shape, workload);
+  for (const std::uint64_t seed : {1ULL, 2ULL, 3ULL}) {
+    const auto rows = sample_rows(shape, workload, 0.0, seed);
+    EXPECT_LE(rows.size(), 3U);
+    bool has = false;
+    for (const SampledRow& row : rows) {
+      const std::int64_t token =
+          std::vector{0, 5000, 5001}[static_cast<std::size_t>(row.request)] + row.row;
+      for (const std::int64_t head : {0, 1})
+        has = has || outliers.has(token * 2 + head, seed_of_q(seed, 0));
+    }
+    EXPECT_TRUE(has) << seed;
+  }
+  workload.outliers = std::int64_t{1} << 60;
+  EXPECT_EQ(sample_rows(shape, workload, 0.0, 1).size(), 2U);  // there is none
+}
+
 TEST(Check, BoundsAreTheLooserOfQAndKv) {
   const auto bound = [](const char* text) { return output_bound(parse_shape_spec(text).shape); };
   EXPECT_EQ(bound("q1:kv1:d8:f32"), 5e-6);

@@ -12,8 +12,11 @@ namespace {
 class FakePlan final : public Plan {
  public:
   FakePlan(std::string_view backend, const Problem& problem, const Support& support,
-           FakeBackend::Fault fault, FakeGpu* gpu)
-      : Plan(backend, support.row, problem.shape, problem.extent), fault_(fault), gpu_(gpu) {
+           FakeBackend::Fault fault, FakeGpu* gpu, std::optional<std::int64_t> repeats)
+      : Plan(backend, support.row, problem.shape, problem.extent),
+        fault_(fault),
+        gpu_(gpu),
+        repeats_(repeats) {
     if (fault == FakeBackend::Fault::no_memory) set_workspace_bytes(std::int64_t{1} << 60);
   }
 
@@ -22,6 +25,7 @@ class FakePlan final : public Plan {
       if (args.stream != gpu_->stream()) throw std::logic_error("not in the GPU's stream");
       gpu_->run(FakeBackend::kCall);
     }
+    ++runs_;
     RunArgs inner = args;
     inner.workspace = workspace_.data();
     // All of it is BF16 in these tests; the last element belongs to the last head and token.
@@ -35,6 +39,10 @@ class FakePlan final : public Plan {
         out[i] = float_to_bf16(1.05F * bf16_to_float(out[i]));
   }
 
+  std::optional<std::int64_t> repeated_rows() const override {
+    return repeats_ ? std::optional(*repeats_ * runs_) : std::nullopt;
+  }
+
  private:
   void take(const StepBatch& step) override {
     // What lies on the fake GPU is memory of the host.
@@ -46,6 +54,8 @@ class FakePlan final : public Plan {
 
   FakeBackend::Fault fault_;
   FakeGpu* gpu_;
+  std::optional<std::int64_t> repeats_;
+  std::int64_t runs_ = 0;
   std::unique_ptr<Plan> reference_;
   Buffer workspace_;
 };
@@ -60,7 +70,7 @@ Support FakeBackend::explain(const Problem& problem, const Machine&) const {
 }
 
 std::unique_ptr<Plan> FakeBackend::make_plan(const Problem& problem, const Support& support) const {
-  return std::make_unique<FakePlan>(name_, problem, support, fault_, gpu_);
+  return std::make_unique<FakePlan>(name_, problem, support, fault_, gpu_, repeats);
 }
 
 }  // namespace headwise::bench

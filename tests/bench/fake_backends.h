@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "headwise/backend.h"
 #include "tests/bench/fake_gpu.h"
@@ -23,6 +24,9 @@ class FakeBackend final : public Backend {
       : name_(name), fault_(fault), gpu_(gpu) {}
 
   static constexpr double kCall = 1e-3;  // seconds
+
+  /// That each run of a plan says to have computed twice; absent: it does not count.
+  std::optional<std::int64_t> repeats{};
 
   std::string_view name() const override { return name_; }
   DeviceType device_type() const override {

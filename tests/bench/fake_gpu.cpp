@@ -55,6 +55,11 @@ void FakeGpu::fill_random(void* to, const RandomTable& table, std::int64_t count
   bench::fill_random(to, table, 0, count, seed);
 }
 
+void FakeGpu::fill_outliers(void* to, const RandomTable& table, const OutlierRows& outliers,
+                            std::uint64_t seed) {
+  bench::fill_outliers(to, table, outliers, seed);
+}
+
 void FakeGpu::wait() {
   if (breaks) throw Error(ErrorCode::not_possible, "an illegal memory access");
 }

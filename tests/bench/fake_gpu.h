@@ -39,6 +39,8 @@ class FakeGpu final : public Gpu {
   void set_bytes(void* to, std::byte value, std::int64_t bytes) override;
   void fill_random(void* to, const RandomTable& table, std::int64_t count,
                    std::uint64_t seed) override;
+  void fill_outliers(void* to, const RandomTable& table, const OutlierRows& outliers,
+                     std::uint64_t seed) override;
   void wait() override;
   void forget_failure() override { ++forgotten; }
   void mark(int number) override { marks_[number] = now_; }

@@ -27,7 +27,7 @@ TEST(Goals, EveryRowIsWorkWithATarget) {
     EXPECT_FALSE(goals.empty());
     for (const Goal& goal : goals) {
       EXPECT_NO_THROW(parse_shape_spec(goal.shape));
-      EXPECT_GT(goal.targets[0].bound, 0.0) << goal.shape;
+      EXPECT_NE(goal.targets[0].against, Against::nothing) << goal.shape;
       const WorkloadOptions options{
           .contexts = {goal.context}, .new_tokens = {goal.new_tokens}, .batch = goal.batch};
       EXPECT_NO_THROW(parse_lens(goal.lens));
@@ -71,6 +71,7 @@ TEST(Goals, AreJudgedByWhatTheyName) {
   EXPECT_DOUBLE_EQ(measured(Against::gemm), 1.2);
   EXPECT_DOUBLE_EQ(measured(Against::window), 0.7);
   EXPECT_DOUBLE_EQ(measured(Against::unshared), 0.7);
+  EXPECT_DOUBLE_EQ(measured(Against::plain), 0.7);
   EXPECT_DOUBLE_EQ(measured(Against::peer_time), 2.0 / 3.0);
   EXPECT_DOUBLE_EQ(measured(Against::paged_time), 0.25);
   EXPECT_DOUBLE_EQ(measured(Against::vllm_time), 0.8);
@@ -80,14 +81,23 @@ TEST(Goals, AreJudgedByWhatTheyName) {
   EXPECT_FALSE(*judged({Against::dot, 0.76}, evidence).met());
   EXPECT_TRUE(*judged({Against::bf16, 0.7}, evidence).met());
   EXPECT_FALSE(*judged({Against::bf16, 0.6}, evidence).met());
+  EXPECT_FALSE(*judged({Against::plain, 0.6}, evidence).met());
+}
+
+TEST(Goals, WithoutABoundAreShownAndNotJudged) {
+  const Judged shown = judged({Against::plain, 0.0}, {.seconds = 1.0, .time_ratio = 1.25});
+  EXPECT_EQ(shown.what, "x time without outliers");
+  EXPECT_EQ(shown.measured, 1.25);
+  EXPECT_FALSE(shown.met());
+  EXPECT_TRUE(judge({.shape = "q1:kv1:d8", .targets = {}}, {}).empty());
 }
 
 TEST(Goals, WhatTheRunLacksIsNotMeasured) {
   for (const Against against :
        {Against::fastest_peer, Against::pytorch, Against::dot, Against::fma, Against::read,
         Against::parts, Against::flash2, Against::contiguous, Against::gemm, Against::window,
-        Against::unshared, Against::peer_time, Against::paged_time, Against::vllm_time,
-        Against::microseconds}) {
+        Against::unshared, Against::plain, Against::peer_time, Against::paged_time,
+        Against::vllm_time, Against::microseconds}) {
     const Judged result = judged({against, 1.0}, {});
     EXPECT_FALSE(result.measured) << result.what;
     EXPECT_FALSE(result.met());
@@ -151,11 +161,12 @@ constexpr Goal kTwins[] = {
     {"q4:kv2:d16:w32", Suite::decode, 128, 1, 2, {{Against::window, 1e9}}},
     {"q4:kv2:d16", Suite::decode, 128, 1, 3, {{Against::unshared, 1e9}}, "even", 1, 96},
     {"q4:kv2:d16", Suite::paged, 64, 64, 2, {{Against::contiguous, 1e-9}}},
+    {"q4:kv2:d16", Suite::prefill, 64, 1, 1, {{Against::plain, 0.0}}, "even", 1, 0, 5},
 };
 
 TEST(Goals, StandBesideTheOtherStepThatTheyName) {
   const BenchReport report = run_goals(kTwins, "");
-  ASSERT_EQ(report.rows.size(), 2U + 2U + 3U);
+  ASSERT_EQ(report.rows.size(), 2U + 2U + 3U + 2U);
   EXPECT_FALSE(report.wrong);
   for (const Row& row : report.rows) EXPECT_TRUE(row.ms) << row.note;
   EXPECT_EQ(report.rows[0].kv_len, 128);
@@ -167,11 +178,18 @@ TEST(Goals, StandBesideTheOtherStepThatTheyName) {
   EXPECT_NE(report.rows[2].note.find("requests that share nothing"), std::string::npos);
   EXPECT_TRUE(*report.rows[2].goals.at(0).met());
   for (int i = 4; i < 7; ++i) EXPECT_EQ(report.rows[static_cast<std::size_t>(i)].q_len, 64);
+  const Row& outliers = report.rows[7];
+  EXPECT_EQ(outliers.outliers, 5);
+  EXPECT_EQ(report.rows[8].outliers, 0);
+  EXPECT_NE(outliers.note.find("x the time of the same step without outliers"), std::string::npos);
+  EXPECT_TRUE(outliers.goals.at(0).measured);
+  EXPECT_FALSE(outliers.goals.at(0).met());
 }
 
 TEST(Goals, APartCanBeChosen) {
   EXPECT_EQ(to_string(kTwins[1]), "decode q4:kv2:d16 128 batch 3 prefix 96");
   EXPECT_EQ(to_string(kTwins[2]), "paged q4:kv2:d16 64 new 64 batch 2");
+  EXPECT_EQ(to_string(kTwins[3]), "prefill q4:kv2:d16 64 outliers 5");
   EXPECT_EQ(run_goals(kTwins, "decode.*prefix").rows.size(), 2U);
   EXPECT_EQ(run_goals(kTwins, "paged").rows.size(), 3U);
   EXPECT_THROW(run_goals(kTwins, "append"), Error);

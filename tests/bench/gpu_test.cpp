@@ -53,6 +53,26 @@ TEST(GpuTest, FillsWithTheHostsNumbersAndNoFurther) {
     }
 }
 
+TEST(GpuTest, PicksTheHostsOutliers) {
+  const auto gpu = open_gpu(0);
+  for (const DType type : {DType::f8e4m3, DType::bf16, DType::f32})
+    for (const std::int64_t every : {1, 7, 1000}) {
+      const OutlierRows outliers{.every = every, .rows = 40'001, .width = 45};
+      const RandomTable table = normal_table(type);
+      const std::int64_t count = outliers.rows * outliers.width;
+      const std::int64_t bytes = count * table.element;
+      const auto memory = gpu->allocate(bytes + 16);
+      gpu->set_bytes(memory.get(), std::byte{0xff}, bytes + 16);
+      gpu->fill_random(memory.get(), table, count, 42);
+      gpu->fill_outliers(memory.get(), outlier_table(type), outliers, 42);
+      const std::vector<std::byte> there = fetch(*gpu, memory.get(), bytes + 16);
+      std::vector<std::byte> here(there.size(), std::byte{0xff});
+      fill_random(here.data(), table, 0, count, 42);
+      fill_outliers(here.data(), outlier_table(type), outliers, 42);
+      EXPECT_TRUE(there == here) << name_of(type) << " one in " << every;
+    }
+}
+
 TEST(GpuTest, TheClockIsOneOfTheGpus) {
   const auto gpu = open_gpu(0);
   const double mhz = gpu->clock_mhz();

@@ -17,11 +17,11 @@ std::vector<std::string> keys(const nlohmann::ordered_json& json) {
 
 /// The command line's contract: scripts depend on these names.
 const std::vector<std::string> kFields{
-    "suite",         "backend",         "kernel_row", "device",     "shape",
-    "batch",         "q_len",           "kv_len",     "new_tokens", "lens",
-    "page",          "protocol",        "sm_mhz",     "ms",         "ms_min",
-    "ms_max",        "tflops",          "gbps",       "limit",      "fraction",
-    "fraction_peak", "workspace_bytes", "peer",       "goal",       "note"};
+    "suite",    "backend", "kernel_row", "device",        "shape",           "batch",
+    "q_len",    "kv_len",  "new_tokens", "lens",          "outliers",        "page",
+    "protocol", "sm_mhz",  "ms",         "ms_min",        "ms_max",          "tflops",
+    "gbps",     "limit",   "fraction",   "fraction_peak", "workspace_bytes", "peer",
+    "goal",     "note"};
 
 BenchReport report() {
   BenchReport report;
@@ -80,9 +80,10 @@ TEST(RowJson, GoalsStandBesideWhatWasMeasured) {
   Row row;
   row.goals = {{.what = "x fastest peer", .bound = 1.2, .at_most = false, .measured = 1.3},
                {.what = "x BF16's time", .bound = 0.6, .at_most = true, .measured = 0.7},
-               {.what = "of dot", .bound = 0.8, .at_most = false, .measured = {}}};
+               {.what = "of dot", .bound = 0.8, .at_most = false, .measured = {}},
+               {.what = "x time without outliers", .at_most = true, .measured = 1.7}};
   const auto goals = to_json(row)["goal"];
-  ASSERT_EQ(goals.size(), 3U);
+  ASSERT_EQ(goals.size(), 4U);
   EXPECT_EQ(goals[0]["least"], 1.2);
   EXPECT_EQ(goals[0]["measured"], 1.3);
   EXPECT_EQ(goals[0]["met"], true);
@@ -90,6 +91,22 @@ TEST(RowJson, GoalsStandBesideWhatWasMeasured) {
   EXPECT_EQ(goals[1]["met"], false);
   EXPECT_TRUE(goals[2]["met"].is_null());
   EXPECT_TRUE(goals[2]["measured"].is_null());
+  EXPECT_TRUE(goals[3]["most"].is_null());
+  EXPECT_TRUE(goals[3]["met"].is_null());
+  EXPECT_EQ(goals[3]["measured"], 1.7);
+}
+
+TEST(Table, AGoalWithoutABoundShowsItsRatioAlone) {
+  BenchReport some = report();
+  some.rows[0].lens = "even";
+  some.rows[0].outliers = 10000;
+  some.rows[0].goals = {{.what = "x time without outliers", .at_most = true, .measured = 1.736}};
+  const std::string text = format_table(some);
+  EXPECT_NE(text.find("even, outliers 10000"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.74"), std::string::npos) << text;
+  EXPECT_NE(text.find("x time without outliers"), std::string::npos) << text;
+  for (const char* part : {"<= 0.00", "not measured", "NO"})
+    EXPECT_EQ(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
 TEST(Table, ShowsPeersGoalsAndShapesWhereThereAreAny) {

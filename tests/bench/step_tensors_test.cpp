@@ -137,6 +137,47 @@ TEST(StepTensorsTest, ACopyOnTheCpuHoldsTheSameNumbers) {
   }
 }
 
+float number(const std::byte* at, DType type) {
+  std::uint16_t half = 0;
+  std::memcpy(&half, at, 2);
+  if (type == DType::bf16) return bf16_to_float(half);
+  if (type == DType::f16) return f16_to_float(half);
+  if (type == DType::f8e4m3) return e4m3_to_float(std::to_integer<std::uint8_t>(*at));
+  float value = 0.0F;
+  std::memcpy(&value, at, 4);
+  return value;
+}
+
+TEST(StepTensorsTest, OutliersAreSixtyFourTimesTheSameRows) {
+  for (const char* text : {"q4:kv2:d16", "q4:kv2:d16:f16", "q4:kv2:d16:f32", "q4:kv2:d16:f8p"}) {
+    const AttentionShape shape = parse_shape_spec(text).shape;
+    Workload workload = ragged();
+    const StepTensors plain(shape, workload, 16, 2, 3);
+    workload.outliers = 3;
+    const StepTensors with(shape, workload, 16, 2, 3);
+    const OutlierRows outliers = outliers_of(shape, workload);
+    ASSERT_EQ(outliers.rows, 6 * 4);
+    for (const int copy : {0, 1}) {
+      int found = 0;
+      for (std::int64_t row = 0; row < outliers.rows; ++row) {
+        const bool is = outliers.has(row, seed_of_q(3, static_cast<std::uint64_t>(copy)));
+        found += is ? 1 : 0;
+        for (std::int64_t i = row * 16; i < row * 16 + 16; ++i) {
+          const std::int64_t at = i * size_of(shape.q_type);
+          ASSERT_EQ(number(with.q(copy).data() + at, shape.q_type),
+                    (is ? 64.0F : 1.0F) * number(plain.q(copy).data() + at, shape.q_type))
+              << text << " row " << row;
+        }
+      }
+      EXPECT_GT(found, 0);
+      EXPECT_LT(found, outliers.rows);
+      EXPECT_EQ(std::memcmp(with.on_cpu(copy).q(0).data(), with.q(copy).data(),
+                            static_cast<std::size_t>(with.q(copy).size())),
+                0);
+    }
+  }
+}
+
 TEST(StepTensorsTest, BytesAreThoseOfTheTensors) {
   const AttentionShape shape = parse_shape_spec("q4:kv2:d16:i8").shape;
   // 6 new tokens of q and out; 1 + 3 pages of 16 slots, 2 heads: codes and scales of K and V.
@@ -158,6 +199,24 @@ TEST(RandomFill, APartIsThatOfTheWhole) {
                   0);
       }
   }
+}
+
+TEST(RandomFill, OneRowInSoManyIsAnOutlier) {
+  constexpr std::int64_t kRows = 1'000'000;
+  for (const std::int64_t every : {1, 2, 100, 10'000}) {
+    const OutlierRows outliers{.every = every, .rows = kRows, .width = 8};
+    for (const std::uint64_t seed : {1ULL, 17ULL}) {
+      std::int64_t found = 0;
+      for (std::int64_t row = 0; row < kRows; ++row) found += outliers.has(row, seed) ? 1 : 0;
+      // Five deviations of so many coins.
+      const double rate = 1.0 / static_cast<double>(every);
+      EXPECT_NEAR(static_cast<double>(found), rate * kRows,
+                  5.0 * std::sqrt(rate * (1.0 - rate) * kRows))
+          << every;
+    }
+  }
+  const OutlierRows none{.every = 0, .rows = 1, .width = 8};
+  EXPECT_FALSE(none.has(0, 1));
 }
 
 TEST(RandomFill, IsNormalWhateverTheType) {

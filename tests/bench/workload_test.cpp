@@ -54,6 +54,16 @@ TEST(Sizes, RefuseWhatIsNone) {
     error_of([&] { parse_sizes(text); }, ErrorCode::invalid_input);
 }
 
+TEST(Workloads, OutliersAreThoseOfEverySuite) {
+  for (const Suite suite :
+       {Suite::prefill, Suite::append, Suite::decode, Suite::mixed, Suite::paged})
+    for (const Workload& workload : make_workloads(suite, {.contexts = {64}, .outliers = 7})) {
+      EXPECT_EQ(workload.outliers, 7);
+      EXPECT_EQ(requests_of(workload, 0, 1).outliers, 7);
+      EXPECT_NE(to_string(workload).find(" outliers 7"), std::string::npos);
+    }
+}
+
 TEST(Workloads, PrefillHasNothingCached) {
   const auto all = make_workloads(Suite::prefill, {.contexts = {16, 32}, .batch = 2});
   ASSERT_EQ(all.size(), 2U);

@@ -57,6 +57,10 @@ TEST(BenchCommand, RefusesWrongUsageBeforeItMeasures) {
   expect_refused({"bench", "prefill", "--shared-prefix", "64"}, 2, {"--shared-prefix"});
   expect_refused(small_bench({"--shared-prefix", "64,32"}), 2, {"--shared-prefix"});
   expect_refused(small_bench({"--shared-prefix", "64"}), 1, {"64", "63"});
+  for (const char* outliers : {"-1", "many", "2.5", "1k"})
+    expect_refused(small_bench({"--outliers", outliers}), 2, {"--outliers", outliers});
+  expect_refused({"bench", "goals", "--outliers", "10"}, 2, {"--outliers", "goals"});
+  expect_refused({"bench", "cache", "--outliers", "10"}, 2, {"--outliers", "goals"});
 }
 
 TEST(BenchCommand, SaysWhatThisMachineCannot) {
@@ -76,8 +80,8 @@ TEST(BenchCommand, RefusesAPathItCannotWriteBeforeItMeasures) {
 
 TEST(BenchCommand, PrintsOneJsonDocumentAndSavesIt) {
   const std::string path = testing::TempDir() + "headwise_bench.json";
-  const Outcome outcome = run_program(
-      small_bench({"append", "--new", "8", "--threads", "1", "--json", "--save", path}));
+  const Outcome outcome = run_program(small_bench(
+      {"append", "--new", "8", "--threads", "1", "--outliers", "2", "--json", "--save", path}));
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   const json document = json::parse(outcome.out);
   EXPECT_EQ(json::parse(std::ifstream(path)), document);
@@ -85,7 +89,8 @@ TEST(BenchCommand, PrintsOneJsonDocumentAndSavesIt) {
 
   ASSERT_GE(document["rows"].size(), 4U);
   for (const json& row : document["rows"]) {
-    EXPECT_EQ(row.size(), 25U);
+    EXPECT_EQ(row.size(), 26U);
+    EXPECT_EQ(row["outliers"], 2);
     EXPECT_TRUE(row["ms"].is_number() || row["note"].is_string()) << row;
   }
   EXPECT_EQ(document["rows"][0]["suite"], "decode");
