@@ -225,6 +225,10 @@ bench::BenchOptions read_options(const CLI::App& command, const Flags& flags) {
   options.claims = claim_options(command, options);
   options.only = pattern_option("--only", flags.only);
   refuse_idle_options(command, options);
+  if (flags.outliers > 0 && options.shape.shape.q_type == DType::f32)
+    throw Error(ErrorCode::not_possible,
+                "--outliers: F32's sums of logits in the hundreds are too coarse for the bound on "
+                "F32's outputs");
   const int available = this_machine().cpu.threads;
   if (flags.threads > available)
     throw Error(ErrorCode::not_possible,

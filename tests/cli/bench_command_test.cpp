@@ -66,6 +66,8 @@ TEST(BenchCommand, RefusesWrongUsageBeforeItMeasures) {
 TEST(BenchCommand, SaysWhatThisMachineCannot) {
   expect_refused(small_bench({"--protocol", "graph"}), 3, {"graph", "CPU"});
   expect_refused(small_bench({"--threads", "1000000"}), 3, {"1000000"});
+  expect_refused({"bench", "decode", "--shape", "q4:kv2:d16:f32", "--outliers", "9"}, 3,
+                 {"--outliers", "F32"});
   const bool has_cuda = cuda_architectures() != "none";
   expect_refused({"bench", "decode", "--device", "cuda:99"}, 3,
                  {has_cuda ? "no GPU cuda:99" : "this build has no CUDA"});
