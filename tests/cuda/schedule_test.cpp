@@ -194,20 +194,36 @@ TEST(CudaSchedule, TheShortTileComesFirst) {
 }
 
 TEST(CudaSchedule, FixedSplitsAreCutAtTheirMultiplesAlone) {
-  CuttingRules rules = kRules;
-  rules.narrow_rows = 0;
-  rules.fixed_split = 512;
   const AttentionShape shape = shape_of(8, 2, 3000);
   const Step step({1, 300, 1, 7}, {40'000, 9000, 511, 4096});
-  const Schedule schedule = schedule_of(shape, step, rules);
-  expect_complete(shape, step, schedule, rules);
-  int inner = 0;
-  for (const WorkItem& item : schedule.items) {
-    if (item.part_row < 0) continue;
-    EXPECT_EQ(item.slot_begin / 512, (item.slot_end - 1) / 512);
-    if (item.slot_begin % 512 == 0 && item.slot_end % 512 == 0) ++inner;
+  for (const int narrow_rows : {0, 64}) {
+    CuttingRules rules = kRules;
+    rules.narrow_rows = narrow_rows;
+    rules.narrow_keys = rules.wide_keys = 128;
+    rules.short_first = narrow_rows;
+    rules.fixed_split = 512;
+    const Schedule schedule = schedule_of(shape, step, rules);
+    expect_complete(shape, step, schedule, rules);
+    int inner = 0;
+    for (const WorkItem& item : schedule.items) {
+      EXPECT_EQ(item.slot_begin % 128, 0);
+      if (item.part_row < 0) continue;
+      EXPECT_EQ(item.slot_begin / 512, (item.slot_end - 1) / 512);
+      if (item.slot_begin % 512 == 0 && item.slot_end % 512 == 0) ++inner;
+    }
+    EXPECT_GT(inner, 20);
   }
-  EXPECT_GT(inner, 20);
+}
+
+/// Parts of fixed length are many where contexts are long: no item is left whole for want of them.
+TEST(CudaSchedule, LongDecodesInFixedSplitsEndTogether) {
+  CuttingRules rules = kRules;
+  rules.blocks = 132;
+  rules.fixed_split = 2048;
+  const Step step(std::vector<std::int32_t>(8, 1), std::vector<std::int32_t>(8, 131'072));
+  const Schedule schedule = schedule_of(shape_of(32, 8), step, rules);
+  EXPECT_EQ(schedule.items.size(), 8U * 8 * 64);
+  EXPECT_LT(imbalance(schedule, rules.blocks), 1.1);
 }
 
 TEST(CudaSchedule, AStepKeepsItsMemory) {

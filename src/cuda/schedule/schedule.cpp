@@ -21,8 +21,10 @@ constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 /// Bytes of K and V that heads taken side by side should not pass, so that L2 holds them.
 constexpr std::int64_t kSharedKeyBytes = std::int64_t{36} << 20;
 
-/// Parts beyond one for each item, at most.
-std::int64_t most_more_parts(const CuttingRules& rules) { return std::int64_t{8} * rules.blocks; }
+/// Parts beyond one for each item, at most: of fixed length they cannot be fewer and longer.
+std::int64_t most_more_parts(const CuttingRules& rules) {
+  return std::int64_t{rules.fixed_split > 0 ? 32 : 8} * rules.blocks;
+}
 
 struct Piece {
   WorkItem item;

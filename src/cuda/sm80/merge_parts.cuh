@@ -63,30 +63,6 @@ __device__ __noinline__ void merge_row_together(const StepArgs& args, const Item
   merged.store(args, view, row);
 }
 
-/// The same a number at a time and part after part, as a block does it that has several: a token's
-/// bits do not depend on who computed its parts. Also where rows are no multiples of four.
-template <int kDimV>
-__device__ void merge_row_in_order(const StepArgs& args, const ItemView& view, const Parts& parts,
-                                   int row) {
-  const int lane = threadIdx.x % 32;
-  float2 stats = make_float2(-INFINITY, 0.0F);
-  float total[kDimV / 32] = {};
-#pragma unroll 1
-  for (int part = 0; part < parts.count(); ++part) {
-    const MergeWeights weights = merge_stats(stats, parts.stats(args, part, row));
-    const float* sums = parts.sums(args, part, row);
-#pragma unroll
-    for (int i = 0; i < kDimV / 32; ++i)
-      if (lane + 32 * i < args.dim_v)
-        total[i] = weights.merged(total[i], __ldcg(sums + lane + 32 * i));
-  }
-  const RowTarget target = finish_row(args, view, row, stats.x, stats.y, lane == 0);
-#pragma unroll
-  for (int i = 0; i < kDimV / 32; ++i)
-    if (lane + 32 * i < args.dim_v)
-      store_one(target.to, args.out_type, lane + 32 * i, fmaf(target.factor, total[i], 0.0F));
-}
-
 /// Merges this block's share of the rows of all splits, each when its parts are done: a row at a
 /// time where there are no more rows than blocks, else one a warp.
 template <class Config>
@@ -102,17 +78,14 @@ __device__ void merge_splits(const StepArgs& args, const SharedLayout<Config>& s
     const Parts parts{args.splits[task / groups]};
     if (task % groups * rows >= parts.split.rows) continue;
     __syncthreads();  // nobody needs the last split's view
-    if (threadIdx.x == 0) {
-      view.template set<Config>(args, args.items[parts.split.item]);
-      view.item.part_row = -1;
-    }
+    if (threadIdx.x == 0) view.template set<Config>(args, args.items[parts.split.item]);
     // Another warp: both are a trip to L2.
     if (threadIdx.x == 32) ptx::wait_for(args.parts_done + task / groups, parts.split.parts);
     __syncthreads();
     const int row = task % groups * rows + (together ? 0 : threadIdx.x / 32);
     if (row >= view.item.rows) continue;
     if (in_order)
-      merge_row_in_order<Config::kDimV>(args, view, parts, row);
+      merge_row_in_order<Config::kDimV, 1>(args, view, parts, row);
     else if (together)
       merge_row_together<Config::kDimV, Config::kWarps>(args, view, parts, row, shared.scratch());
     else

@@ -9,6 +9,7 @@
 #include "cuda/runtime/check.h"
 #include "cuda/schedule/device_schedule.h"
 #include "cuda/schedule/prefix_schedule.h"
+#include "cuda/step/aside_bytes.h"
 #include "cuda/step/kv_tensors.h"
 #include "cuda/step/prefix_pass.h"
 #include "cuda/step/step_arguments.h"
@@ -29,11 +30,7 @@ int resident_blocks(const KernelFunctions& functions, int device, const std::str
   return each * multiprocessors;
 }
 
-bool reads_prefixes_once(const Problem& problem) {
-  return problem.shared_prefixes && !problem.options.batch_invariant;
-}
-
-/// Of the launch that does.
+/// Of the launch that reads shared prefixes.
 ShareRules prefix_rules_for(const KernelRow& row, int blocks) {
   return {.blocks = blocks, .rows = row.wide_rows, .keys = row.wide_keys};
 }
@@ -57,14 +54,6 @@ CuttingRules rules_for(const KernelRow& row, const Problem& problem, int blocks)
   return rules;
 }
 
-/// What all blocks set aside at a cut (set_aside.cuh).
-std::int64_t aside_bytes(const KernelRow& row, const CuttingRules& rules) {
-  constexpr int kStats = 8;  // floats
-  if (rules.fixed_split == 0) return 0;
-  return std::int64_t{rules.blocks} * row.wide_rows * (row.dim_v + kStats) *
-         std::int64_t{sizeof(float)};
-}
-
 class Sm80Plan final : public Plan {
  public:
   Sm80Plan(std::string_view backend, const Problem& problem, const Support& support,
@@ -83,7 +72,8 @@ class Sm80Plan final : public Plan {
                         std::max(row.narrow_keys, row.wide_keys), rules_.most_part_rows);
     part_rows_ = rules_.most_part_rows + (prefixes_ ? prefixes_->most_part_rows() : 0);
     part_bytes_ = (part_rows_ * row_bytes + 63) / 64 * 64;
-    set_workspace_bytes(part_bytes_ + aside_bytes(row, rules_));
+    const bool cuts = rules_.fixed_split > 0;
+    set_workspace_bytes(part_bytes_ + (cuts ? aside_bytes(blocks_, row.wide_rows, row.dim_v) : 0));
   }
 
   void run(const RunArgs& args) override {

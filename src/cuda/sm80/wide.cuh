@@ -4,11 +4,11 @@
 
 #include "cuda/paging/tile_pipeline.cuh"
 #include "cuda/sm80/item_queue.cuh"
-#include "cuda/sm80/set_aside.cuh"
 #include "cuda/sm80/shared_layout.cuh"
 #include "cuda/sm80/wide_products.cuh"
 #include "cuda/sm80/wide_rows.cuh"
 #include "cuda/step/queries.cuh"
+#include "cuda/step/set_aside.cuh"
 #include "cuda/tile/products.cuh"
 
 namespace headwise::cuda::sm80 {

@@ -4,12 +4,20 @@
 
 #include "cuda/sm90/group_tiles.cuh"
 #include "cuda/sm90/merge_together.cuh"
+#include "cuda/sm90/row_sums.cuh"
 #include "cuda/sm90/shared_layout.cuh"
 #include "cuda/sm90/wide_tile.cuh"
 #include "cuda/step/results.cuh"
 #include "cuda/tile/box_tile.cuh"
 
 namespace headwise::cuda::sm90 {
+
+/// A number of O from its sum. Of rows whose bits are their own never -0, which depends on whether
+/// parts were merged.
+template <class Config>
+__device__ __forceinline__ float finished(float sum, float factor) {
+  return Config::kInvariant ? fmaf(factor, sum, 0.0F) : sum * factor;
+}
 
 /// Whether a row of the warp left the range of its reference, which nobody has looked for in every
 /// tile.
@@ -24,7 +32,7 @@ __device__ __forceinline__ bool left_range(const HandedItem& item, const WideTil
     if (Config::kFormat == KvFormat::f16) fits = fabsf(tile.out_[0][0][2 * r]) < INFINITY;
     here = here || (tile.row(r) < item.view.item.rows && !fits);
   }
-  return !item.careful && uniform(__ballot_sync(~0U, here)) != 0;
+  return !looks_always<Config>(item) && uniform(__ballot_sync(~0U, here)) != 0;
 }
 
 /// Adds the second warpgroup's sums of the same rows to the first one's.
@@ -92,8 +100,8 @@ __device__ __forceinline__ void write_chunks(const WideTile<Config>& tile, std::
     for (int r = done / 8; r < (done + kAtOnce) / 8; ++r)
 #pragma unroll
       for (int n = 0; n < WideTile<Config>::kDimTiles; ++n) {
-        const float first = tile.out_[0][n][2 * r] * targets[r].factor;
-        const float second = tile.out_[0][n][2 * r + 1] * targets[r].factor;
+        const float first = finished<Config>(tile.out_[0][n][2 * r], targets[r].factor);
+        const float second = finished<Config>(tile.out_[0][n][2 * r + 1], targets[r].factor);
         ptx::store_shared_32(staged.chunk(place + r * 8 - done + lane / 4, n) + lane % 4 * 4,
                              bf16 ? ptx::pack_bf16(first, second) : ptx::pack_f16(first, second));
       }
@@ -132,8 +140,8 @@ __device__ __forceinline__ void write_whole_rows(const StepArgs& args, const Ite
 #pragma unroll
     for (int n = 0; tile.row(r) < rows && n < WideTile<Config>::kDimTiles; ++n)
       store_pair(args, false, targets[r].to, n * 8 + t * 2,
-                 tile.out_[0][n][2 * r] * targets[r].factor,
-                 tile.out_[0][n][2 * r + 1] * targets[r].factor);
+                 finished<Config>(tile.out_[0][n][2 * r], targets[r].factor),
+                 finished<Config>(tile.out_[0][n][2 * r + 1], targets[r].factor));
 }
 
 /// Writes a warp's rows of an item, or says that they left their range.
@@ -142,7 +150,7 @@ __device__ __forceinline__ void finish_wide_item(const StepArgs& args, WideTile<
                                                  RowSums sums, const GroupItem<Config>& of_group,
                                                  const SharedLayout<Config>& shared) {
   HandedItem& item = of_group.handed();
-  sums.add_up_lanes();
+  if constexpr (!Config::kInvariant) sums.add_up_lanes();
   if constexpr (Config::kSharesRows) {
     join_groups(tile, sums, shared);
     if (tile.group() == 1) return;
@@ -163,8 +171,7 @@ __device__ __forceinline__ void finish_wide_item(const StepArgs& args, WideTile<
 #pragma unroll
     for (int r = 0; r < 2; ++r)
       if (tile.row(r) < item.view.item.rows) write_part_of_row(args, item.view, tile, sums, r);
-    if (uniform(item.view.item.is_prefix) == 0)
-      merge_together<Config::kDimV>(args, item, first, rows);
+    if (uniform(item.view.item.is_prefix) == 0) merge_together<Config>(args, item, first, rows);
   }
 }
 

@@ -7,6 +7,13 @@
 
 namespace headwise::cuda::sm90 {
 
+/// Whether largest logits are looked for in every tile (wide_tile.cuh). Which tiles could do
+/// without depends on other rows.
+template <class Config>
+__device__ __forceinline__ bool looks_always(const HandedItem& item) {
+  return Config::kInvariant || item.careful;
+}
+
 /// The tiles of a warpgroup's rows of an item.
 template <class Config>
 __device__ __forceinline__ GroupTiles tiles_of_group(const StepArgs& args, const HandedItem& item,
@@ -29,7 +36,8 @@ __device__ __forceinline__ GroupTiles tiles_of_group(const StepArgs& args, const
     if (visible.any_first > from)
       tiles.first = min(tiles.end, (visible.any_first - from) / Config::kKeys);
   }
-  const bool plain = !item.careful && args.softcap == 0.0F && visible.all_last >= from;
+  const bool plain =
+      !looks_always<Config>(item) && args.softcap == 0.0F && visible.all_last >= from;
   // Tiles before it are not seen as a whole by all rows.
   const int seen_from = visible.all_first <= from ? 0 : up_to(visible.all_first - 1);
   // All rows see the tile that comes before the first plain one, too.

@@ -123,10 +123,11 @@ class ItemScheduler {
   /// Where a mask ends the keys of the last tiles, rows' largest logits have to be looked for there
   /// in any case. Old keys come first: the launch before this one may still be ending. So do F16's:
   /// its range is small, and many models' largest logits are those of the first keys (Xiao et al.:
-  /// Efficient Streaming Language Models with Attention Sinks, 2023, section 3.1).
+  /// Efficient Streaming Language Models with Attention Sinks, 2023, section 3.1). Where a token's
+  /// bits must not depend on the step, all items go the same way.
   __device__ __forceinline__ bool begins_at_its_end(const ItemView& view) const {
-    return !Config::kSharesRows && Config::kFormat == KvFormat::bf16 && args_.window_right >= 0 &&
-           view.range.slot_begin >= view.item.kv_len - view.item.q_len;
+    return !Config::kSharesRows && !Config::kInvariant && Config::kFormat == KvFormat::bf16 &&
+           args_.window_right >= 0 && view.range.slot_begin >= view.item.kv_len - view.item.q_len;
   }
 
   __device__ __forceinline__ bool is_last(int index) const {

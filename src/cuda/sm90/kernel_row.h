@@ -31,7 +31,8 @@ inline constexpr int kMostNarrowRows = 32;
 struct KernelRow {
   const char* name;  ///< "d128 bf16 rows8"
   KvFormat format;
-  int dim_qk;  ///< head dimensions up to it
+  bool invariant;  ///< for batch_invariant, and nothing else
+  int dim_qk;      ///< head dimensions up to it
   int dim_v;
   int rows;  ///< of an item
   int keys;  ///< of a tile

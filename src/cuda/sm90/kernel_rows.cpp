@@ -11,6 +11,7 @@ template <class Config>
 KernelRow row(const char* name) {
   return {.name = name,
           .format = Config::kFormat,
+          .invariant = Config::kInvariant,
           .dim_qk = Config::kDimQk,
           .dim_v = Config::kDimV,
           .rows = Config::kRows,
@@ -18,6 +19,9 @@ KernelRow row(const char* name) {
           .shared_bytes = Config::kSharedBytes,
           .functions = functions_of<Config>()};
 }
+
+template <KvFormat kFormat, int kDimQk, int kDimV>
+using Invariant = WideConfig<kFormat, kDimQk, kDimV, 128, true>;
 
 }  // namespace
 
@@ -72,7 +76,15 @@ std::span<const KernelRow> kernel_rows() {
                                row<TileConfig<f8, 128, 128, 32>>("d128 f8 rows32"),
                                row<TileConfig<f8, 256, 256, 8>>("d256 f8 rows8"),
                                row<TileConfig<f8, 256, 256, 16>>("d256 f8 rows16"),
-                               row<TileConfig<f8, 256, 256, 32>>("d256 f8 rows32")};
+                               row<TileConfig<f8, 256, 256, 32>>("d256 f8 rows32"),
+                               row<Invariant<bf16, 64, 64>>("d64 bf16 invariant"),
+                               row<Invariant<bf16, 128, 128>>("d128 bf16 invariant"),
+                               row<Invariant<bf16, 192, 128>>("d192/128 bf16 invariant"),
+                               row<Invariant<bf16, 256, 256>>("d256 bf16 invariant"),
+                               row<Invariant<f16, 64, 64>>("d64 f16 invariant"),
+                               row<Invariant<f16, 128, 128>>("d128 f16 invariant"),
+                               row<Invariant<f16, 192, 128>>("d192/128 f16 invariant"),
+                               row<Invariant<f16, 256, 256>>("d256 f16 invariant")};
   return rows;
 }
 

@@ -37,9 +37,20 @@ __device__ __forceinline__ bool parts_come(const SetCounters* counters, std::uin
   return false;
 }
 
+/// Where a token's bits must not depend on the step, in order.
+template <class Config>
+__device__ __forceinline__ void merge_row_of_split(const StepArgs& args, const HandedItem& item,
+                                                   int row) {
+  const Parts parts{item.split};
+  if constexpr (Config::kInvariant)
+    merge_row_in_order<Config::kDimV, 2048 / Config::kDimV>(args, item.view, parts, row);
+  else
+    merge_parts<Config::kDimV>(args, parts, row).store(args, item.view, row);
+}
+
 /// Counts `rows` rows of a part from `first` on that the warp has written, and merges what there is
 /// to merge.
-template <int kDimV>
+template <class Config>
 __device__ __forceinline__ void merge_together(const StepArgs& args, const HandedItem& item,
                                                int first, int rows) {
   auto* counters = reinterpret_cast<SetCounters*>(args.parts_done) + item.split.part_row + first;
@@ -57,7 +68,7 @@ __device__ __forceinline__ void merge_together(const StepArgs& args, const Hande
     if (speaks) row = static_cast<int>(atomicAdd(&counters->taken, 1U));
     row = __shfl_sync(~0U, row, 0);
     if (row >= rows) break;
-    merge_parts<kDimV>(args, Parts{item.split}, first + row).store(args, item.view, first + row);
+    merge_row_of_split<Config>(args, item, first + row);
     __syncwarp();
   }
   if (speaks && ptx::count_up(&counters->left) + 1 == parts) *counters = {0, 0, 0};

@@ -9,6 +9,7 @@
 #include "cuda/sm90/kernel_row.h"
 #include "cuda/sm90/mapped_keys.h"
 #include "cuda/sm90/sm90_plan.h"
+#include "cuda/step/prefix_pass.h"
 
 namespace headwise::cuda {
 namespace {
@@ -22,13 +23,15 @@ std::optional<KvFormat> format_of(DType q, DType kv) {
 }
 
 /// The first row whose tiles hold the head dimensions and so many query rows, or else the one with
-/// most rows an item, by index; -1: none.
+/// most rows an item, by index; -1: none. With batch_invariant those for it alone.
 int nearest_row(KvFormat format, const Problem& problem, int wanted) {
   const auto rows = sm90::kernel_rows();
+  const bool invariant = problem.options.batch_invariant;
   int most = -1;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].format != format || problem.shape.head_dim_qk > rows[i].dim_qk ||
-        problem.shape.head_dim_v > rows[i].dim_v || rows[i].functions.launch == nullptr)
+    if (rows[i].format != format || rows[i].invariant != invariant ||
+        problem.shape.head_dim_qk > rows[i].dim_qk || problem.shape.head_dim_v > rows[i].dim_v ||
+        rows[i].functions.launch == nullptr)
       continue;
     if (most >= 0 && rows[i].dim_qk > rows[static_cast<std::size_t>(most)].dim_qk) break;
     most = static_cast<int>(i);
@@ -39,7 +42,7 @@ int nearest_row(KvFormat format, const Problem& problem, int wanted) {
 
 /// That of a step's own launch: one that holds all query rows of a request, or is wide; -1: none.
 int row_for(KvFormat format, const Problem& problem) {
-  const int wanted = sm90::rows_of_items(problem);
+  const int wanted = problem.options.batch_invariant ? 0 : sm90::rows_of_items(problem);
   const int row = nearest_row(format, problem, wanted);
   if (row < 0) return -1;
   const int held = sm90::kernel_rows()[static_cast<std::size_t>(row)].rows;
@@ -50,8 +53,8 @@ int row_for(KvFormat format, const Problem& problem) {
 std::string why_not(const Problem& problem) {
   const AttentionShape& shape = problem.shape;
   const std::int64_t element = size_of(shape.kv_type);
-  if (problem.options.batch_invariant)
-    return "its kernels for few and for many rows differ in their bits (batch_invariant)";
+  if (problem.options.batch_invariant && element == 1)
+    return "its kernels for 8-bit KV take few rows alone (batch_invariant)";
   if (shape.head_dim_qk * element % 16 != 0 || shape.head_dim_v * element % 16 != 0)
     return concat("rows of ", shape.head_dim_qk * element, " and ", shape.head_dim_v * element,
                   " bytes are no multiples of 16");
@@ -87,16 +90,16 @@ class Sm90Backend final : public Backend {
                                 " rows a KV head of head dimensions ", shape.head_dim_qk, "/",
                                 shape.head_dim_v));
     const int prefix_index = nearest_row(*format, problem, sm90::kPrefixRows);
-    const int shared_bytes = problem.shared_prefixes
+    const bool prefixes_once = reads_prefixes_once(problem);
+    const int shared_bytes = prefixes_once
                                  ? std::max(at(index).shared_bytes, at(prefix_index).shared_bytes)
                                  : at(index).shared_bytes;
     if (shared_bytes > gpu.shared_memory_per_block)
       return Support::no(concat("a block needs ", shared_bytes, " bytes of shared memory; ",
                                 gpu.name, " has ", gpu.shared_memory_per_block));
-    const std::string prefixes =
-        problem.shared_prefixes
-            ? concat(", shared prefixes row ", prefix_index, " (", at(prefix_index).name, ")")
-            : "";
+    const std::string prefixes = prefixes_once ? concat(", shared prefixes row ", prefix_index,
+                                                        " (", at(prefix_index).name, ")")
+                                               : "";
     return Support::yes(
         concat("row ", index, " (", at(index).name, ")", prefixes),
         *format == KvFormat::f8 ? concat("KV ", name_of(shape.kv_type), " read as it is") : "");

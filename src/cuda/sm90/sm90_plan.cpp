@@ -1,6 +1,7 @@
 #include "cuda/sm90/sm90_plan.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -12,6 +13,7 @@
 #include "cuda/schedule/shares.h"
 #include "cuda/sm90/mapped_keys.h"
 #include "cuda/sm90/mapped_queries.h"
+#include "cuda/step/aside_bytes.h"
 #include "cuda/step/prefix_pass.h"
 #include "cuda/step/step_arguments.h"
 
@@ -76,7 +78,8 @@ CuttingRules queue_rules_for(const KernelRow& row, int blocks) {
           .wide_tile_cost = 20,
           .most_part_rows = std::int64_t{2} * blocks * row.rows,
           .short_first = 64,
-          .cuts_last_wave = true};
+          .fixed_split = row.invariant ? kFixedSplit : 0,
+          .cuts_last_wave = !row.invariant};
 }
 
 /// How a plan cuts its steps. `following_rows`: ShareRules has it.
@@ -107,7 +110,7 @@ struct Cutting {
                          lengths.q_lens == nullptr && lengths.kv_lens == nullptr &&
                          lengths.q_start == nullptr;
     queue.narrows_slots = shares.narrows_slots = narrows;
-    if (suits_shares(shape, step, shares))
+    if (queue.fixed_split == 0 && suits_shares(shape, step, shares))
       make_shares(shape, step, shares, schedule, prefixes);
     else
       make_schedule(shape, step, queue, schedule, prefixes);
@@ -131,14 +134,16 @@ class Sm90Plan final : public Plan {
                  following_rows(problem, prefix_row)),
         schedule_(device_, cutting_.bounds(problem)),
         part_rows_(cutting_.most_part_rows()) {
-    if (problem.shared_prefixes) {
+    if (reads_prefixes_once(problem)) {
       const int blocks = blocks_of(prefix_functions_, device_, support.row);
       prefixes_.emplace(problem, prefix_rules_for(prefix_row, blocks), PrefixPass::Order::shares,
                         std::max(row.keys, prefix_row.keys), part_rows_);
       part_rows_ += prefixes_->most_part_rows();
     }
     const std::int64_t row_bytes = (shape().head_dim_v + 2) * std::int64_t{sizeof(float)};
-    set_workspace_bytes(part_rows_ * row_bytes);
+    part_bytes_ = (part_rows_ * row_bytes + 63) / 64 * 64;
+    set_workspace_bytes(part_bytes_ +
+                        (row.invariant ? aside_bytes(cutting_.blocks(), row.rows, row.dim_v) : 0));
   }
 
   void run(const RunArgs& args) override {
@@ -157,15 +162,21 @@ class Sm90Plan final : public Plan {
 
   std::optional<std::int64_t> repeated_rows() const override {
     synchronize(device_);
-    unsigned long long rows = 0;
-    copy_to_host(&rows, schedule_.repeated_rows(), sizeof(rows));
-    return static_cast<std::int64_t>(rows);
+    std::int64_t rows = rows_at(schedule_.repeated_rows());
+    if (prefixes_) rows += rows_at(prefixes_->repeated_rows());
+    return rows;
   }
 
  private:
+  static std::int64_t rows_at(const unsigned long long* counter) {
+    unsigned long long rows = 0;
+    copy_to_host(&rows, counter, sizeof(rows));
+    return static_cast<std::int64_t>(rows);
+  }
+
   /// ShareRules has them.
   static std::int64_t following_rows(const Problem& problem, const KernelRow& prefix_row) {
-    if (!problem.shared_prefixes) return 0;
+    if (!reads_prefixes_once(problem)) return 0;
     const int blocks = blocks_of(prefix_row.functions, problem.device.index, prefix_row.name);
     return most_bundled_rows(problem.shape, problem.extent, prefix_rules_for(prefix_row, blocks));
   }
@@ -173,6 +184,7 @@ class Sm90Plan final : public Plan {
   StepArgs with_workspace(StepArgs step, void* workspace) const {
     step.part_sums = static_cast<float*>(workspace);
     step.part_stats = reinterpret_cast<float2*>(step.part_sums + part_rows_ * shape().head_dim_v);
+    step.set_aside = reinterpret_cast<float4*>(static_cast<std::byte*>(workspace) + part_bytes_);
     return step;
   }
 
@@ -193,6 +205,7 @@ class Sm90Plan final : public Plan {
   Cutting cutting_;
   DeviceSchedule schedule_;
   std::int64_t part_rows_;
+  std::int64_t part_bytes_;
   std::optional<PrefixPass> prefixes_;
   Schedule laid_out_;
   StepArguments arguments_;

@@ -8,15 +8,18 @@ namespace headwise::cuda::sm90 {
 
 /// The tiles of one kernel row for many query rows, whose products are wgmma's. A warpgroup takes
 /// 64 rows: of up to 64 rows two groups take every other tile each, of more each has rows of its
-/// own.
-template <KvFormat kFormat_, int kDimQk_, int kDimV_, int kRows_>
+/// own. kInvariant: a token's bits do not depend on what else is in the step (batch_invariant). One
+/// such row takes all steps of its head dimensions.
+template <KvFormat kFormat_, int kDimQk_, int kDimV_, int kRows_, bool kInvariant_ = false>
 struct WideConfig {
+  static constexpr bool kInvariant = kInvariant_;
   static constexpr KvFormat kFormat = kFormat_;
   static constexpr bool k8Bit = false;
   static_assert(!is_8_bit(kFormat));
   static constexpr int kDimQk = kDimQk_;
   static constexpr int kDimV = kDimV_;
   static constexpr int kRows = kRows_;
+  static_assert(!kInvariant || kRows == 128);
   static constexpr int kElement = 2;        ///< bytes
   static constexpr int kQRow = kDimQk * 2;  ///< bytes
   static constexpr bool kQueriesInBoxes = true;
@@ -70,7 +73,6 @@ struct WideConfig {
   static constexpr int kSharedBytes = kViews + kViewBytes;
 
   // As ItemView asks for them.
-  static constexpr bool kInvariant = false;
   static constexpr int kNarrowRows = kRows;
   static constexpr int kNarrowKeys = kKeys;
   static constexpr int kWideKeys = kKeys;

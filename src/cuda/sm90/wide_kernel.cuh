@@ -6,6 +6,7 @@
 #include "cuda/sm90/finish_wide_item.cuh"
 #include "cuda/sm90/item_scheduler.cuh"
 #include "cuda/sm90/key_producer.cuh"
+#include "cuda/sm90/piecewise.cuh"
 #include "cuda/sm90/query_loader.cuh"
 #include "cuda/sm90/shared_layout.cuh"
 #include "cuda/sm90/turns.cuh"
@@ -38,12 +39,14 @@ __device__ __forceinline__ void take_wide_items(const StepArgs& args,
     if (!tile.has_begun()) item.await_queries();
     const GroupTiles tiles = item.tiles();
     const bool has_tiles = wanted && tiles.first < tiles.end;
-    if (has_tiles) {
+    if constexpr (Config::kInvariant) {
+      if (has_tiles) sums = take_in_pieces(args, tile, item);
+    } else if (has_tiles) {
       if (!tile.has_begun()) tile.begin(item);
       tile.follow_all(item);
     }
     if constexpr (!Config::kResultsInQueries) item.release_queries();
-    if (has_tiles) {
+    if (has_tiles && !Config::kInvariant) {
       // The last tile's place is not free before its values are multiplied: the others must do.
       const int behind = item.count_tiles() - tiles.end + 1;
       if (Config::kGoesOn && behind < Config::kStages) {

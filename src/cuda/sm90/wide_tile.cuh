@@ -5,6 +5,7 @@
 #include "cuda/ptx/tensor_copy.cuh"
 #include "cuda/ptx/wgmma.cuh"
 #include "cuda/sm90/item_reader.cuh"
+#include "cuda/sm90/row_sums.cuh"
 #include "cuda/sm90/shared_layout.cuh"
 #include "cuda/sm90/turns.cuh"
 #include "cuda/step/item_view.cuh"
@@ -14,29 +15,6 @@
 #include "cuda/tile/products.cuh"
 
 namespace headwise::cuda::sm90 {
-
-/// By so much (in log2) a row's reference lies above what raised() makes of the largest logit that
-/// it was set by. Later ones may pass that logit by twice as much, in F16 by 14, before
-/// probabilities leave the range that they have.
-template <KvFormat kFormat>
-inline constexpr float kHeadroomBits = kFormat == KvFormat::bf16 ? 32.0F : 5.0F;
-/// BF16: sums above it say that a logit passed by more. F16's probabilities are infinite then.
-inline constexpr float kMostSum = 4294967296.0F;  // 2^32
-
-/// Each of a lane's two rows: its reference, and the sum of its probabilities under it.
-struct RowSums {
-  float reference[2] = {-INFINITY, -INFINITY};
-  float sum[2] = {};
-
-  /// Each lane's sums become their rows'.
-  __device__ __forceinline__ void add_up_lanes() {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      sum[r] += __shfl_xor_sync(~0U, sum[r], 1);
-      sum[r] += __shfl_xor_sync(~0U, sum[r], 2);
-    }
-  }
-};
 
 /// A warpgroup's 64 query rows of one item after the other, and sums over the tiles that it takes.
 /// Each warp has sixteen rows; lane l = 4g + t holds rows g and g + 8 of them, and of every eight
@@ -86,6 +64,12 @@ class WideTile {
       }
       follow<false>(item);
     }
+  }
+
+  /// The next tiles, up to the item's `end`-th, of which nobody counts on references.
+  __device__ __forceinline__ void follow_to(const GroupItem<Config>& item, int end) {
+#pragma unroll 1
+    while (tile_ < end) follow<false>(item);
   }
 
   /// Tiles that others take, or nobody. A place is free when all have seen its tile: else a warp
@@ -325,25 +309,11 @@ class WideTile {
     bool grows = false;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      top[r] = largest(logits_, r) * scale + kHeadroomBits<kFormat>;
+      top[r] = largest(logits_, r) * scale + kHeadroomBits<Config>;
       grows = grows || passes<kFormat>(rows_.reference[r], top[r]);
     }
     grows_ = __any_sync(~0U, grows);
-    if (grows_) raise_references(top);
-  }
-
-  __device__ __forceinline__ void raise_references(const float (&top)[2]) {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      float now = fmaxf(top[r], __shfl_xor_sync(~0U, top[r], 1));
-      now = fmaxf(now, __shfl_xor_sync(~0U, now, 2));
-      now = raised<kFormat>(rows_.reference[r], now);
-      factor_[r] = rescale_factor(rows_.reference[r], now);
-      rows_.reference[r] = now;
-      // What is too large is found at the end, and must not become 0 before.
-      const bool fits = !kBf16 || rows_.sum[r] <= kMostSum;
-      rows_.sum[r] = fits ? rows_.sum[r] * factor_[r] : INFINITY;
-    }
+    if (grows_) rows_.raise<Config>(top, factor_);
   }
 
   /// Sums of values by references that softmax() has raised.

@@ -116,4 +116,41 @@ __device__ void merge_row(const StepArgs& args, const ItemView& view, const Part
   merged.store(args, view, row);
 }
 
+/// The same a number at a time and part after part, as a block does it that has several: a token's
+/// bits do not depend on who computed its parts. Also where rows are no multiples of four.
+/// `kAtATime`: parts whose reads are under way together.
+template <int kDimV, int kAtATime>
+__device__ void merge_row_in_order(const StepArgs& args, const ItemView& view, const Parts& parts,
+                                   int row) {
+  const int lane = threadIdx.x % 32;
+  float2 stats = make_float2(-INFINITY, 0.0F);
+  float total[kDimV / 32] = {};
+#pragma unroll 1
+  for (int first = 0; first < parts.count(); first += kAtATime) {
+    float2 added[kAtATime];
+    float sums[kAtATime][kDimV / 32] = {};
+#pragma unroll
+    for (int p = 0; p < kAtATime; ++p) {
+      added[p] = make_float2(-INFINITY, 0.0F);
+      if (first + p >= parts.count()) continue;
+      added[p] = parts.stats(args, first + p, row);
+#pragma unroll
+      for (int i = 0; i < kDimV / 32; ++i)
+        if (lane + 32 * i < args.dim_v)
+          sums[p][i] = __ldcg(parts.sums(args, first + p, row) + lane + 32 * i);
+    }
+#pragma unroll
+    for (int p = 0; p < kAtATime; ++p) {
+      const MergeWeights weights = merge_stats(stats, added[p]);
+#pragma unroll
+      for (int i = 0; i < kDimV / 32; ++i) total[i] = weights.merged(total[i], sums[p][i]);
+    }
+  }
+  const RowTarget target = finish_whole_row(args, view, row, stats.x, stats.y, lane == 0);
+#pragma unroll
+  for (int i = 0; i < kDimV / 32; ++i)
+    if (lane + 32 * i < args.dim_v)
+      store_one(target.to, args.out_type, lane + 32 * i, fmaf(target.factor, total[i], 0.0F));
+}
+
 }  // namespace headwise::cuda

@@ -13,6 +13,12 @@
 
 namespace headwise::cuda {
 
+/// Whether a plan has a launch of its own for prefixes. Where a token's bits must not depend on the
+/// step, nobody reads them together.
+inline bool reads_prefixes_once(const Problem& problem) {
+  return problem.shared_prefixes && !problem.options.batch_invariant;
+}
+
 /// The launch ahead of a step's own that reads the prefixes which its requests share. A plan that
 /// was made for such steps has one, and runs it in every step, so that captured graphs replay.
 class PrefixPass {
@@ -33,6 +39,8 @@ class PrefixPass {
   }
 
   int blocks() const { return rules_.blocks; }
+  /// On the device; as Plan::repeated_rows() has it.
+  const unsigned long long* repeated_rows() const { return schedule_.repeated_rows(); }
   std::int64_t most_part_rows() const;  ///< rows of partial results
 
  private:

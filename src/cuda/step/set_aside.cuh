@@ -5,10 +5,11 @@
 #include "cuda/step/results.cuh"
 #include "cuda/step_args.h"
 
-namespace headwise::cuda::sm80 {
+namespace headwise::cuda {
 
 // Where keys are cut at fixed places and a block has several parts of its rows, each thread keeps
-// its sums over those that are done in the workspace: [blocks, kRowTiles, kDimTiles + 1, threads].
+// its sums over those that are done in the workspace: [blocks, kRowTiles, kDimTiles + 1, threads]
+// (aside_bytes.h).
 
 template <int kThreads, int kRowTiles, int kDimTiles>
 __device__ __forceinline__ float4* place_aside(const StepArgs& args, int row_tile) {
@@ -65,4 +66,4 @@ __device__ __forceinline__ void add_set_aside(const StepArgs& args,
   }
 }
 
-}  // namespace headwise::cuda::sm80
+}  // namespace headwise::cuda
