@@ -98,7 +98,8 @@ TEST(CudaSchedule, CoversEveryRowOfRandomStepsOnce) {
     rules.blocks = 1 + below(300);
     rules.most_part_rows = below(4) == 0 ? below(500) : 60'000;
     rules.short_first = below(2) * 64;
-    rules.cuts_last_wave = below(2) == 0;
+    rules.fixed_split = below(3) == 0 ? 2048 : 0;
+    rules.cuts_last_wave = rules.fixed_split == 0 && below(2) == 0;
     const Schedule schedule = schedule_of(shape, step, rules);
     expect_complete(shape, step, schedule, rules);
     EXPECT_LE(schedule.part_rows, rules.most_part_rows);
