@@ -69,10 +69,11 @@ class Works {
  public:
   Works(const BenchOptions& options, Scale scale) : options_(options), scale_(std::move(scale)) {}
 
-  std::vector<Work> all();
+  std::vector<Work> all(const Machine& machine);
 
  private:
   void scores();
+  void generations();
   void memory();
   void groups(Suite suite);
   void split();
@@ -108,8 +109,15 @@ class Works {
   std::vector<Work> works_;
 };
 
-std::vector<Work> Works::all() {
+bool is_hopper(const Device& device, const Machine& machine) {
+  const auto index = static_cast<std::size_t>(device.index);
+  return device.type == DeviceType::cuda && index < machine.gpus.size() &&
+         machine.gpus[index].compute_capability == 90;
+}
+
+std::vector<Work> Works::all(const Machine& machine) {
   scores();
+  if (is_hopper(options_.device, machine)) generations();
   memory();
   groups(Suite::decode);
   groups(Suite::prefill);
@@ -127,6 +135,16 @@ void Works::scores() {
     add(Topic::scores,
         {{.role = role::kFused, .shape = scale_.shape, .workload = work},
          {.role = role::kWritten, .shape = scale_.shape, .workload = work, .standard = true}});
+  }
+}
+
+void Works::generations() {
+  for (const std::int64_t context : scale_.scores) {
+    const Workload work = step(Suite::prefill, context);
+    const auto by = [&](const char* role, std::string_view backend) {
+      return Variant{.role = role, .shape = scale_.shape, .workload = work, .backend = backend};
+    };
+    add(Topic::generations, {by(role::kHopper, "cuda-sm90"), by(role::kAmpere, "cuda-sm80")});
   }
 }
 
@@ -198,8 +216,8 @@ void Works::append() {
 
 }  // namespace
 
-std::vector<Work> claim_works(const BenchOptions& options) {
-  return Works(options, scale_for(options)).all();
+std::vector<Work> claim_works(const BenchOptions& options, const Machine& machine) {
+  return Works(options, scale_for(options)).all(machine);
 }
 
 }  // namespace headwise::bench

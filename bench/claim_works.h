@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attention/shape_spec.h"
+#include "headwise/machine.h"
 
 namespace headwise::bench {
 
@@ -20,7 +21,7 @@ struct ClaimOptions {
   std::optional<std::int64_t> batch;       ///< of decodes
 };
 
-/// The work of every claim, in the order of topics.
-std::vector<Work> claim_works(const BenchOptions& options);
+/// The work of every claim that can be checked on `machine`, in the order of topics.
+std::vector<Work> claim_works(const BenchOptions& options, const Machine& machine);
 
 }  // namespace headwise::bench

@@ -16,10 +16,12 @@ namespace {
 using Rows = std::vector<const Row*>;  // of one topic
 using Cell = Claim::Cell;
 
-constexpr std::array<std::string_view, kTopics> kNames{"scores", "memory", "groups", "split",
-                                                       "pages",  "mixed",  "append"};
+constexpr std::array<std::string_view, kTopics> kNames{"scores", "generations", "memory", "groups",
+                                                       "split",  "pages",       "mixed",  "append"};
 
 // What "about as N", "gets faster", "hardly cares" and the like are to mean.
+constexpr double kMostOfChip = 0.65;   // of the peak, by the chip's own instructions
+constexpr double kHalfOfChip = 0.5;    // by those of the generation before, at most
 constexpr double kLinear = 1.1;        // the largest exponent of what grows with N
 constexpr double kFaster = 1.5;        // decode at the largest group, in the speed at the smallest
 constexpr double kHardly = 1.25;       // prefill, the same
@@ -121,6 +123,24 @@ void judge_scores(const Rows& rows, Claim& claim) {
   if (ratios.empty()) return leave_open(claim, rows);
   claim.measured = range(ratios) + " x as fast as with scores in memory";
   claim.holds = *std::min_element(ratios.begin(), ratios.end()) > 1.0;
+}
+
+/// The published shares are FlashAttention-3's and FlashAttention-2's on an H100 (Shah et al.:
+/// FlashAttention-3, 2024, abstract).
+void judge_generations(const Rows& rows, Claim& claim) {
+  claim.text = "of Hopper's peak its own instructions reach 0.75, those of Ampere 0.35";
+  claim.heads = {"instructions", "context", "ms", "TFLOP/s", "SM MHz", "of peak", "published"};
+  std::vector<double> own, earlier;
+  for (const Row* row : rows) {
+    const bool hopper = row->role == role::kHopper;
+    claim.points.push_back({row->role, cell(row->kv_len), cell(row->ms), cell(row->tflops),
+                            cell(row->sm_mhz), cell(row->fraction_peak), hopper ? 0.75 : 0.35});
+    if (row->ms && row->fraction_peak) (hopper ? own : earlier).push_back(*row->fraction_peak);
+  }
+  if (own.empty() || earlier.empty()) return leave_open(claim, rows);
+  claim.measured = fmt::format("{} and {}, at the clocks of each", range(own), range(earlier));
+  claim.holds = *std::max_element(own.begin(), own.end()) >= kMostOfChip &&
+                *std::max_element(earlier.begin(), earlier.end()) <= kHalfOfChip;
 }
 
 /// S and P in F32, whole, as a kernel that writes them out for a prefill at once needs them.
@@ -276,6 +296,9 @@ Claim judge(Topic topic, const Rows& rows, const HardwareLimits& limits) {
   switch (topic) {
     case Topic::scores:
       judge_scores(rows, claim);
+      break;
+    case Topic::generations:
+      judge_generations(rows, claim);
       break;
     case Topic::memory:
       judge_memory(rows, claim);

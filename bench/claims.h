@@ -17,15 +17,16 @@ struct Row;
 
 /// What is said of attention, and checked against the machine.
 enum class Topic : std::uint8_t {
-  scores,  ///< scores written out against not
-  memory,  ///< the workspace against the context
-  groups,  ///< query heads a KV head, in decode and in prefill
-  split,   ///< one long request against as many keys in many
-  pages,   ///< page sizes against keys of one piece
-  mixed,   ///< a mixed step against its parts
-  append,  ///< a short input behind a growing prefix
+  scores,       ///< scores written out against not
+  generations,  ///< on Hopper: its instructions against those of the generation before
+  memory,       ///< the workspace against the context
+  groups,       ///< query heads a KV head, in decode and in prefill
+  split,        ///< one long request against as many keys in many
+  pages,        ///< page sizes against keys of one piece
+  mixed,        ///< a mixed step against its parts
+  append,       ///< a short input behind a growing prefix
 };
-inline constexpr int kTopics = 7;
+inline constexpr int kTopics = 8;
 
 std::string_view name_of(Topic topic);
 
@@ -33,6 +34,8 @@ std::string_view name_of(Topic topic);
 namespace role {
 inline constexpr const char* kFused = "fused";
 inline constexpr const char* kWritten = "written out";
+inline constexpr const char* kHopper = "Hopper's instructions";
+inline constexpr const char* kAmpere = "Ampere's instructions";
 inline constexpr const char* kOne = "one request";
 inline constexpr const char* kMany = "many requests";
 inline constexpr const char* kOneThread = "one request, one thread";

@@ -73,7 +73,7 @@ std::vector<Job> make_jobs(const BenchOptions& options, const Registry& registry
           options.goals.empty() ? goals_for(machine, threads, options.device.type) : options.goals,
           options, works);
     if (suite == Suite::claims)
-      for (Work& work : claim_works(options)) works.push_back(std::move(work));
+      for (Work& work : claim_works(options, machine)) works.push_back(std::move(work));
     for (Workload& workload : make_workloads(suite, options.workload))
       works.push_back({std::move(workload), options.shape});
   }

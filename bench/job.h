@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "bench/bench.h"
@@ -15,6 +16,7 @@ struct Variant {
   std::vector<Workload> parts;  ///< that run one after another; empty: all in one call
   int threads = 0;              ///< 0: the run's
   bool standard = false;        ///< run by the backend that writes S and P out
+  std::string_view backend{};   ///< run by this one; empty: by that or the chosen one
 };
 
 /// What is to be measured.

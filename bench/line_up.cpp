@@ -101,15 +101,19 @@ std::optional<Twin> twin_of(const Job& job) {
   return twin;
 }
 
-/// What a claim compares, each run by the backend chosen for it or by `standard`.
+const Backend& backend_for(const Variant& variant, const BenchContext& context) {
+  if (!variant.backend.empty()) return context.registry.find(variant.backend);
+  if (variant.standard) return context.registry.find(standard(context));
+  return chosen_for(variant.shape, variant.workload, context);
+}
+
+/// What a claim compares.
 LineUp variants_of(const Job& job, Contest& contest, const BenchContext& context) {
   LineUp result{{}, Pairing::variants};
   for (const Variant& variant : job.variants) {
     if (context.options.stop()) break;
-    const Backend& backend = variant.standard
-                                 ? context.registry.find(standard(context))
-                                 : chosen_for(variant.shape, variant.workload, context);
-    const Setup setup{backend, variant.shape, variant.workload, variant.parts, variant.threads};
+    const Setup setup{backend_for(variant, context), variant.shape, variant.workload, variant.parts,
+                      variant.threads};
     result.entries.push_back(job.planned ? contest.plan_only(setup) : contest.enter(setup));
     result.entries.back().row.role = variant.role;
   }

@@ -38,9 +38,10 @@ constexpr const char* kHelp = R"(Suites, for a context of C tokens:
             in one call; also those two parts in two calls, and the ratio
   paged     decode, then prefill: keys of one piece, then shuffled pages of 64 and 16 tokens (or of
             the shape's page size), and the ratio
-  claims    what is said of attention, checked here: scores in memory or not, workspace, group sizes,
-            splits along the keys, page sizes, mixed steps, appends. Sizes are its own but for those of
-            --shape, --contexts, --new and --batch that are given
+  claims    what is said of attention, checked here: scores in memory or not, on Hopper kernels of
+            either generation, workspace, group sizes, splits along the keys, page sizes, mixed steps,
+            appends. Sizes are its own but for those of --shape, --contexts, --new and --batch that
+            are given
   cache     what the KV cache's bookkeeping costs a token on one core: long sequences, many sequences,
             forks, prompts that are cached. Sizes are its own
   goals     the project's goals for the device: their own shapes and contexts, each beside what is

@@ -73,6 +73,20 @@ Claim memory_of(double power) {
   return judged(rows);
 }
 
+TEST(Claims, AnEarlierGenerationsKernelMustLeaveHalfOfHopper) {
+  std::vector<Row> rows{with_role(row(Topic::generations, 8192, 8192), role::kHopper),
+                        with_role(row(Topic::generations, 8192, 8192), role::kAmpere)};
+  rows[0].fraction_peak = 0.8;
+  rows[1].fraction_peak = 0.4;
+  EXPECT_TRUE(*judged(rows).holds);
+  EXPECT_EQ(judged(rows).measured, "0.80 and 0.40, at the clocks of each");
+  rows[1].fraction_peak = 0.6;
+  EXPECT_FALSE(*judged(rows).holds);
+  rows[1].fraction_peak = 0.4;
+  rows[0].fraction_peak = 0.6;
+  EXPECT_FALSE(*judged(rows).holds);
+}
+
 TEST(Claims, TheWorkspaceMustNotGrowFasterThanTheContext) {
   EXPECT_TRUE(*memory_of(0.0).holds);
   EXPECT_TRUE(*memory_of(1.0).holds);
@@ -169,8 +183,8 @@ TEST(Claims, AppendIsMemoryBoundWhereTheLimitSaysSo) {
 }
 
 TEST(Claims, WhatWasNotTimedLeavesThemOpen) {
-  for (const Topic topic : {Topic::scores, Topic::memory, Topic::groups, Topic::split, Topic::pages,
-                            Topic::mixed, Topic::append}) {
+  for (int i = 0; i < kTopics; ++i) {
+    const auto topic = static_cast<Topic>(i);
     Row lacking = row(topic, 1, 64);
     lacking.ms = lacking.tflops = lacking.gbps = {};
     lacking.note = "no luck";

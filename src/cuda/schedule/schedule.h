@@ -23,15 +23,15 @@ struct CuttingRules {
   /// Rows are cut at multiples of this alone, if it is positive, so that what is left over falls to
   /// the first rows of a request, which see fewest keys where later ones are masked.
   int short_first = 0;
-  /// Whether the last items of a step of wide ones are cut until all blocks end together: for
-  /// kernels of a block a multiprocessor, whose others would wait.
-  bool cuts_last_wave = false;
   /// Whether keys outside the rows' windows can be left out beforehand: slots are positions, and
   /// lengths are the host's.
   bool narrows_slots = true;
   /// Keys are cut at multiples of this alone: the order of a row's sums does not depend on the
   /// step. 0: cut where it pays.
   std::int32_t fixed_split = 0;
+  /// Whether the last items of a step of wide ones are cut until all blocks end together: for
+  /// kernels of a block a multiprocessor, whose others would wait.
+  bool cuts_last_wave = false;
 };
 
 /// A step's items, in the order in which blocks take them.
