@@ -109,33 +109,42 @@ TEST(Invariance, AnswersMeetTheBounds) {
 }
 
 /// The same numbers in pages of another size.
+/// The same numbers in pages of another size.
+Case in_pages(const Case& first, Recipe recipe, int page_size) {
+  recipe.page_size = page_size;
+  Case second(recipe);
+  const int dim = recipe.shape.head_dim_qk;
+  const auto number = [](const std::vector<double>& numbers, int d) {
+    return static_cast<float>(numbers[static_cast<std::size_t>(d)]);
+  };
+  for (std::size_t r = 0; r < recipe.kv_lens.size(); ++r)
+    for (std::int32_t slot = 0; slot < recipe.kv_lens[r]; ++slot)
+      for (int d = 0; d < dim; ++d) {
+        second.store_key(r, 0, slot, d, number(first.key(r, 0, slot), d));
+        second.store_value(r, 0, slot, d, number(first.value(r, 0, slot), d));
+      }
+  for (std::int64_t token = 0; token < recipe.tokens(); ++token)
+    for (int head = 0; head < recipe.shape.q_heads; ++head)
+      for (int d = 0; d < dim; ++d)
+        second.q().store(second.q().offset_of(token, head) + d,
+                         number(first.query(token, head), d));
+  return second;
+}
+
 TEST(Invariance, PageSizesDoNotMatter) {
   Recipe recipe{.shape = shape_of(4, 1, 64), .q_lens = {1, 20, 3}, .kv_lens = {3000, 2100, 50}};
   recipe.options.batch_invariant = true;
   const Case first(recipe);
-  recipe.page_size = 7;
-  Case second(recipe);
-  for (std::size_t r = 0; r < 3; ++r)
-    for (std::int32_t slot = 0; slot < recipe.kv_lens[r]; ++slot)
-      for (int d = 0; d < 64; ++d) {
-        second.store_key(r, 0, slot, d,
-                         static_cast<float>(first.key(r, 0, slot)[static_cast<std::size_t>(d)]));
-        second.store_value(
-            r, 0, slot, d,
-            static_cast<float>(first.value(r, 0, slot)[static_cast<std::size_t>(d)]));
-      }
-  for (std::int64_t token = 0; token < recipe.tokens(); ++token)
-    for (int head = 0; head < 4; ++head)
-      for (int d = 0; d < 64; ++d)
-        second.q().store(second.q().offset_of(token, head) + d,
-                         static_cast<float>(first.query(token, head)[static_cast<std::size_t>(d)]));
-  for_each_able_backend(first, [&](const Backend& backend) {
-    Outputs one = own_outputs(first);
-    Outputs other = own_outputs(second);
-    run(backend, first, one);
-    run(backend, second, other);
-    EXPECT_EQ(difference(one, other), "");
-  });
+  for (const int page_size : {7, 24}) {
+    const Case second = in_pages(first, recipe, page_size);
+    for_each_able_backend(second, [&](const Backend& backend) {
+      Outputs one = own_outputs(first);
+      Outputs other = own_outputs(second);
+      run(backend, first, one);
+      run(backend, second, other);
+      EXPECT_EQ(difference(one, other), "");
+    });
+  }
 }
 
 }  // namespace

@@ -99,7 +99,6 @@ TEST(CudaSchedule, CoversEveryRowOfRandomStepsOnce) {
     rules.most_part_rows = below(4) == 0 ? below(500) : 60'000;
     rules.short_first = below(2) * 64;
     rules.fixed_split = below(3) == 0 ? 2048 : 0;
-    rules.cuts_last_wave = rules.fixed_split == 0 && below(2) == 0;
     const Schedule schedule = schedule_of(shape, step, rules);
     expect_complete(shape, step, schedule, rules);
     EXPECT_LE(schedule.part_rows, rules.most_part_rows);
@@ -126,23 +125,6 @@ TEST(CudaSchedule, UnevenBatchesEndTogether) {
     const Step step(std::vector<std::int32_t>(64, 1), kv);
     EXPECT_LE(imbalance(schedule_of(shape_of(32, 8), step, kRules), kRules.blocks), 1.15);
   }
-}
-
-// 1,376 items of 132 blocks are ten waves and 56.
-TEST(CudaSchedule, TheLastWaveIsEverybodys) {
-  AttentionShape shape = shape_of(16, 16);
-  shape.window_right = -1;
-  const Step step({8192, 8192}, {8192, 8192});
-  CuttingRules rules = kRules;
-  rules.blocks = 132;
-  rules.wide_rows = 192;
-  rules.most_part_rows = 264 * 192;
-  EXPECT_GE(imbalance(schedule_of(shape, step, rules), rules.blocks), 1.04);
-  rules.cuts_last_wave = true;
-  const Schedule schedule = schedule_of(shape, step, rules);
-  expect_complete(shape, step, schedule, rules);
-  EXPECT_LE(imbalance(schedule, rules.blocks), 1.03);  // short items count as whole ones
-  EXPECT_LE(schedule.items.size(), 1376U + 132U);
 }
 
 // Row tiles of a causal append cost nearly the same: none may be left for a wave of its own.

@@ -13,9 +13,8 @@ namespace headwise::cuda {
 namespace {
 
 constexpr std::int64_t kItemOverhead = ItemCosts::kOverhead;
-constexpr std::int64_t kLeastKeys = 256;    // of a part
-constexpr std::int64_t kWidePartCost = 80;  // of cuda-sm90's: writing and merging its results
-constexpr double kNarrowAhead = 1.1;        // in mixed steps, of the wide items' pace
+constexpr std::int64_t kLeastKeys = 256;  // of a part
+constexpr double kNarrowAhead = 1.1;      // in mixed steps, of the wide items' pace
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 /// Bytes of K and V that heads taken side by side should not pass, so that L2 holds them.
@@ -194,52 +193,44 @@ class Scheduler {
     return (item.slot_end - 1) / rules_.fixed_split - item.slot_begin / rules_.fixed_split + 1;
   }
 
-  /// Where part `part` of `parts` begins, but for the first.
+  /// Where part `part` of `parts` begins.
   std::int32_t cut_at(const WorkItem& item, std::int64_t part, std::int64_t parts) const {
+    if (part == 0) return item.slot_begin;
+    if (part == parts) return item.slot_end;
     const std::int64_t fixed = rules_.fixed_split;
     if (fixed > 0) return static_cast<std::int32_t>((item.slot_begin / fixed + part) * fixed);
-    return slot_of_tile(item, tiles_of(item) * part / parts);
-  }
-
-  std::int64_t tile_of(const WorkItem& item) const {
-    return costs_.is_narrow(item.rows) ? rules_.narrow_keys : rules_.wide_keys;
-  }
-  std::int64_t tiles_of(const WorkItem& item) const {
-    const std::int64_t tile = tile_of(item);
-    return (item.slot_end - item.slot_begin + tile - 1) / tile;
-  }
-  std::int32_t slot_of_tile(const WorkItem& item, std::int64_t tile) const {
-    return static_cast<std::int32_t>(item.slot_begin + tile * tile_of(item));
-  }
-
-  void split(std::size_t i, std::int64_t parts) {
-    cuts_.clear();
-    for (std::int64_t part = 1; part < parts; ++part)
-      cuts_.push_back(cut_at(pieces_[i].item, part, parts));
-    split_at_cuts(i);
+    const std::int64_t tile = costs_.is_narrow(item.rows) ? rules_.narrow_keys : rules_.wide_keys;
+    const std::int64_t tiles = (item.slot_end - item.slot_begin + tile - 1) / tile;
+    return static_cast<std::int32_t>(item.slot_begin + tiles * part / parts * tile);
   }
 
   /// Piece i becomes its first part; the others go behind all pieces.
-  void split_at_cuts(std::size_t i) {
+  void place_part(std::size_t i, std::int64_t part, std::int64_t parts, const WorkItem& whole,
+                  std::int32_t part_row) {
     Piece piece = pieces_[i];
-    const WorkItem whole = piece.item;
+    piece.item = whole;
+    piece.item.slot_begin = cut_at(whole, part, parts);
+    piece.item.slot_end = cut_at(whole, part + 1, parts);
+    piece.item.part_row = part_row;
+    piece.cost = costs_.of(piece.item);
+    if (part == 0)
+      pieces_[i] = piece;
+    else
+      pieces_.push_back(piece);
+  }
+
+  void split(std::size_t i, std::int64_t parts) {
+    WorkItem whole = pieces_[i].item;
     Split split{.part_row = static_cast<std::int32_t>(schedule_.part_rows),
-                .parts = static_cast<std::int32_t>(cuts_.size() + 1),
+                .parts = static_cast<std::int32_t>(parts),
                 .rows = whole.rows};
     if (prefixes_.shares(whole.request))
       prefixes_.add_parts(split, whole.request, whole.kv_head, whole.row);
-    piece.item.split = static_cast<std::int32_t>(schedule_.splits.size());
+    whole.split = static_cast<std::int32_t>(schedule_.splits.size());
     schedule_.splits.push_back(split);
-    for (std::size_t part = 0; part <= cuts_.size(); ++part) {
-      piece.item.slot_begin = part == 0 ? whole.slot_begin : cuts_[part - 1];
-      piece.item.slot_end = part == cuts_.size() ? whole.slot_end : cuts_[part];
-      piece.item.part_row = static_cast<std::int32_t>(schedule_.part_rows);
-      piece.cost = costs_.of(piece.item);
+    for (std::int64_t part = 0; part < parts; ++part) {
+      place_part(i, part, parts, whole, static_cast<std::int32_t>(schedule_.part_rows));
       schedule_.part_rows += whole.rows;
-      if (part == 0)
-        pieces_[i] = piece;
-      else
-        pieces_.push_back(piece);
     }
   }
 
@@ -257,7 +248,6 @@ class Scheduler {
       return a.head_group != b.head_group ? a.head_group < b.head_group : a.cost > b.cost;
     });
     mix_kinds();
-    if (rules_.cuts_last_wave && all_wide_) cut_last_wave();
     for (const Piece& piece : pieces_) {
       if (piece.item.split >= 0)
         schedule_.splits[static_cast<std::size_t>(piece.item.split)].item =
@@ -286,47 +276,6 @@ class Scheduler {
                      [](const Piece& a, const Piece& b) { return a.place < b.place; });
   }
 
-  /// When every block has had as many whole items as the others, those that are left would keep
-  /// some blocks busy while others wait: of these each gets the same share.
-  void cut_last_wave() {
-    const auto blocks = static_cast<std::size_t>(rules_.blocks);
-    const std::size_t count = pieces_.size();
-    const std::size_t first = count - count % blocks;
-    if (first == 0 || first == count || !schedule_.splits.empty()) return;
-    std::int64_t left = 0;
-    for (std::size_t i = first; i < count; ++i) left += pieces_[i].cost;
-    const std::int64_t share = left / rules_.blocks + 2 * kWidePartCost;
-    if (50 * (pieces_[first].cost - share) < total_ / rules_.blocks) return;
-    std::int64_t left_of_share = share;
-    for (std::size_t i = first; i < count; ++i) {
-      left_of_share = set_cuts(pieces_[i], left_of_share, share);
-      const auto parts = static_cast<std::int64_t>(cuts_.size() + 1);
-      if (parts > 1 && parts <= room() / pieces_[i].item.rows) split_at_cuts(i);
-    }
-    std::stable_sort(pieces_.begin() + static_cast<std::ptrdiff_t>(first), pieces_.end(),
-                     [](const Piece& a, const Piece& b) { return a.cost > b.cost; });
-  }
-
-  /// Cuts an item where a share ends, of which `left` is left. Returns what is left then.
-  std::int64_t set_cuts(const Piece& piece, std::int64_t left, std::int64_t share) {
-    cuts_.clear();
-    const std::int64_t tiles = tiles_of(piece.item);
-    if (tiles == 0) return left;
-    const std::int64_t tile_cost = std::max<std::int64_t>(1, (piece.cost - kItemOverhead) / tiles);
-    const std::int64_t least = kLeastKeys / rules_.wide_keys;
-    for (std::int64_t tile = 0;;) {
-      const std::int64_t rest = kItemOverhead + (tiles - tile) * tile_cost;
-      if (rest <= left) return left - rest;
-      std::int64_t here = (left - kItemOverhead - kWidePartCost) / tile_cost;
-      if (left == share) here = std::max(here, least);
-      left = share;
-      if (here < least) continue;
-      if (tiles - tile - here < least) return left;
-      tile += here;
-      cuts_.push_back(slot_of_tile(piece.item, tile));
-    }
-  }
-
   const AttentionShape& shape_;
   const StepBatch& step_;
   const CuttingRules& rules_;
@@ -334,7 +283,6 @@ class Scheduler {
   const PrefixBundles& prefixes_;
   Schedule& schedule_;
   std::vector<Piece> pieces_;
-  std::vector<std::int32_t> cuts_;  // slots where the piece under way is cut
   std::int64_t total_ = 0;          // cost
   std::int64_t longest_ = 0;        // cost of one item
   std::int64_t keys_ = 0;           // of all requests

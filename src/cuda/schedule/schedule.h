@@ -29,9 +29,6 @@ struct CuttingRules {
   /// Keys are cut at multiples of this alone: the order of a row's sums does not depend on the
   /// step. 0: cut where it pays.
   std::int32_t fixed_split = 0;
-  /// Whether the last items of a step of wide ones are cut until all blocks end together: for
-  /// kernels of a block a multiprocessor, whose others would wait.
-  bool cuts_last_wave = false;
 };
 
 /// A step's items, in the order in which blocks take them.

@@ -78,8 +78,7 @@ CuttingRules queue_rules_for(const KernelRow& row, int blocks) {
           .wide_tile_cost = 20,
           .most_part_rows = std::int64_t{2} * blocks * row.rows,
           .short_first = 64,
-          .fixed_split = row.invariant ? kFixedSplit : 0,
-          .cuts_last_wave = !row.invariant};
+          .fixed_split = row.invariant ? kFixedSplit : 0};
 }
 
 /// How a plan cuts its steps. `following_rows`: ShareRules has it.
