@@ -10,14 +10,15 @@ namespace headwise::cuda::sm90 {
 
 // Parts of many rows are counted by sets of sixteen, a warp's. Blocks of equal shares end at about
 // the same time, so that a warp that has nothing else to do looks for a while whether the others
-// come; then all that are there merge the set, row by row. A warp that does not wait, or no longer,
-// leaves its rows to the one that brings the last part: nobody depends on a block that may not be
-// running yet.
+// come; then each merges rows of its own, the first of those that came last. A warp that does not
+// wait, or no longer, leaves its rows to the one that leaves last: nobody depends on a block that
+// may not be running yet.
 
-/// Of a set of a split: parts that were written, rows that somebody merges, warps that have left.
+/// Of a set of a split: parts that were written, rows that were left to others (by bits), warps
+/// that have left.
 struct SetCounters {
   std::uint32_t written;
-  std::uint32_t taken;
+  std::uint32_t orphans;
   std::uint32_t left;
 };
 
@@ -57,21 +58,29 @@ __device__ __forceinline__ void merge_together(const StepArgs& args, const Hande
   const auto parts = static_cast<std::uint32_t>(item.split.parts);
   const bool speaks = threadIdx.x % 32 == 0;
   __syncwarp();
+  std::uint32_t own = 0;  // rows, by bits
   bool complete = false;
   if (speaks) {
-    complete = ptx::count_up(&counters->written) + 1 == parts;
-    if (!complete && item.last) complete = parts_come(counters, parts);
+    const std::uint32_t before = ptx::count_up(&counters->written);
+    for (std::uint32_t row = parts - 1 - before; row < static_cast<std::uint32_t>(rows);
+         row += parts)
+      own |= 1U << row;
+    complete = before + 1 == parts || (item.last && parts_come(counters, parts));
+    if (!complete && own != 0) atomicOr(&counters->orphans, own);
   }
-  complete = __shfl_sync(~0U, static_cast<int>(complete), 0) != 0;
-  while (complete) {
-    int row = 0;
-    if (speaks) row = static_cast<int>(atomicAdd(&counters->taken, 1U));
-    row = __shfl_sync(~0U, row, 0);
-    if (row >= rows) break;
-    merge_row_of_split<Config>(args, item, first + row);
-    __syncwarp();
+  own = __shfl_sync(~0U, complete ? own : 0, 0);
+#pragma unroll 1
+  for (bool leaves = false;;) {
+#pragma unroll 1
+    for (; own != 0; own &= own - 1) merge_row_of_split<Config>(args, item, first + __ffs(own) - 1);
+    if (leaves) break;
+    leaves = true;
+    if (speaks && ptx::count_up(&counters->left) + 1 == parts) {
+      own = counters->orphans;
+      *counters = {0, 0, 0};
+    }
+    own = __shfl_sync(~0U, own, 0);
   }
-  if (speaks && ptx::count_up(&counters->left) + 1 == parts) *counters = {0, 0, 0};
 }
 
 }  // namespace headwise::cuda::sm90

@@ -61,9 +61,16 @@ ShareRules prefix_rules_for(const KernelRow& row, int blocks) {
   return {.blocks = blocks, .rows = row.rows, .keys = row.keys};
 }
 
+/// Costs by measurement.
 ShareRules share_rules_for(const KernelRow& row, const Problem& problem, int blocks) {
+  constexpr std::int64_t kItemBytes = 80 * 1024;  // that are read while an item ends and begins
+  const AttentionShape& shape = problem.shape;
+  const std::int64_t tile_bytes =
+      row.keys * std::int64_t{shape.head_dim_qk + shape.head_dim_v} * size_of(shape.kv_type);
   ShareRules rules{.blocks = blocks, .rows = row.rows, .keys = row.keys};
-  if (row.format == KvFormat::f8) rules.part_cost *= 2;  // by measurement
+  rules.item_cost = static_cast<int>(4 * kItemBytes / tile_bytes);
+  if (row.format == KvFormat::f8) rules.part_cost *= 2;
+  if (row.rows > kMostNarrowRows) rules.part_cost = 20;
   if (rows_of(problem) <= row.rows)
     rules.blocks = most_blocks(problem.shape, problem.extent, rules);
   return rules;
