@@ -39,4 +39,10 @@ __device__ __forceinline__ void cp_async_wait_all() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
+/// Arrives at a barrier (mbarrier.cuh) that counts this thread, once all copies that it has started
+/// are complete.
+__device__ __forceinline__ void cp_async_arrive(std::uint32_t barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
 }  // namespace headwise::cuda::ptx

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "cuda/ptx/cp_async.cuh"
 #include "cuda/ptx/launch_overlap.cuh"
 #include "cuda/ptx/tensor_copy.cuh"
 #include "cuda/sm90/copy_elements.cuh"
@@ -20,7 +21,8 @@ enum class Brings { keys, values };
 
 /// A warp that brings the keys of a block's items, or their values, tile after tile. A lane copies
 /// a box: a page, or a part of one. Lanes look the block table up for 32 boxes at a time, one such
-/// look-up ahead: when memory is busy an answer takes longer than a tile.
+/// look-up ahead: when memory is busy an answer takes longer than a tile. Scales of tokens, which
+/// may lie anywhere, are copied one by one.
 ///
 /// It begins before the launch before this one is complete, and waits for it before it reads what
 /// that launch may have written: K and V of the step's new tokens.
@@ -43,6 +45,7 @@ class KeyProducer {
       if constexpr (!kBringsKeys) release(place);
       place.advance();
     }
+    if constexpr (Config::kTokenScales) ptx::cp_async_wait_all();  // before the warp ends
   }
 
   /// Those that another warp hands over, until one has no rows.
@@ -74,6 +77,10 @@ class KeyProducer {
     return kBringsKeys ? shared_.keys(stage_.index()) : shared_.values(stage_.index());
   }
 
+  __device__ __forceinline__ std::uint32_t scales() const {
+    return kBringsKeys ? shared_.key_scales(stage_.index()) : shared_.value_scales(stage_.index());
+  }
+
   __device__ __forceinline__ void hand_over(int index, const RingPlace<kItemPlaces>& place) const {
     ptx::mbarrier_wait(shared_.item_empty(place.index()), place.parity() ^ 1);
     if (lane_ == 0) {
@@ -101,8 +108,8 @@ class KeyProducer {
     const std::int32_t to_next = backwards ? -window : window;
     std::int32_t boxes_from = range.slot_begin;
     if (backwards && window > 0) boxes_from += (slot - range.slot_begin) / window * window;
-    Box box = look_up(range, boxes_from);
-    Box next = look_up(range, boxes_from + to_next);
+    Box box = look_up(range, boxes_from, maps_.box_tokens);
+    Box next = look_up(range, boxes_from + to_next, maps_.box_tokens);
     for (int left = count; left > 0; --left, slot += step) {
       if (left == kTilesToClaimIn && ending != 0 && lane_ == 0) ptx::mbarrier_arrive(ending);
       if (slot + Config::kKeys > first_new) wait_for_new();
@@ -112,9 +119,9 @@ class KeyProducer {
         if (slot < boxes_from || slot >= boxes_from + window) {
           boxes_from += to_next;
           box = next;
-          next = look_up(range, boxes_from + to_next);
+          next = look_up(range, boxes_from + to_next, maps_.box_tokens);
         }
-        bring_boxes(range, box, boxes_from + lane_ * maps_.box_tokens - slot);
+        bring_boxes(range, box, boxes_from, slot);
       }
       stage_.advance();
     }
@@ -131,11 +138,12 @@ class KeyProducer {
   struct Box {
     std::int32_t page = -1;  ///< negative: no row sees any of its keys
     std::int32_t token = 0;
+    std::int32_t position = 0;  ///< of its first key
   };
 
-  /// The lane's box of the 32 from slot `first` on.
-  __device__ __forceinline__ Box look_up(const KeyRange& range, std::int32_t first) const {
-    const std::int32_t tokens = maps_.box_tokens;
+  /// The lane's box, of `tokens`, of the 32 from slot `first` on.
+  __device__ __forceinline__ Box look_up(const KeyRange& range, std::int32_t first,
+                                         std::int32_t tokens) const {
     const std::int32_t slot = first + lane_ * tokens;
     if (slot < range.slot_begin || slot >= range.slot_end) return {};
     const std::uint32_t entry = args_.page_size.divide(slot);
@@ -144,23 +152,28 @@ class KeyProducer {
     const std::int64_t position =  // the box's end may lie beyond 2^31
         args_.positions == nullptr ? slot : std::int64_t{__ldcg(args_.positions + at)} + inside;
     if (position > range.last_seen || position + (tokens - 1) < range.first_seen) return {};
-    if (args_.pages == nullptr) return {0, static_cast<std::int32_t>(range.kv_start) + slot};
-    return {__ldcg(args_.pages + at), inside};
+    const auto start = static_cast<std::int32_t>(position);
+    if (args_.pages == nullptr) return {0, static_cast<std::int32_t>(range.kv_start) + slot, start};
+    return {__ldcg(args_.pages + at), inside, start};
   }
 
-  /// The tile's boxes: those of the lanes whose keys `key` are in it.
+  /// Of the lanes' boxes, which begin at slot `first`, those of the tile that begins at `slot`.
   __device__ __forceinline__ void bring_boxes(const KeyRange& range, const Box& box,
-                                              int key) const {
+                                              std::int32_t first, std::int32_t slot) const {
+    const int key = first + lane_ * maps_.box_tokens - slot;
     const bool copies = box.page >= 0 && key >= 0 && key < Config::kKeys;
     const int bytes = __popc(__ballot_sync(~0U, copies)) * maps_.box_tokens * 128;
     await_place();
     if (lane_ == 0) ptx::mbarrier_expect(full(), bytes * kBoxes);
     __syncwarp();
-    if (!copies) return;
+    if (copies) {
 #pragma unroll
-    for (int i = 0; i < kBoxes; ++i)
-      ptx::copy_box(tile() + key * 128 + i * Config::kKeys * 128, kBringsKeys ? &maps_.k : &maps_.v,
-                    full(), i * (128 / Config::kElement), box.token, range.kv_head, box.page);
+      for (int i = 0; i < kBoxes; ++i)
+        ptx::copy_box(tile() + key * 128 + i * Config::kKeys * 128,
+                      kBringsKeys ? &maps_.k : &maps_.v, full(), i * (128 / Config::kElement),
+                      box.token, range.kv_head, box.page);
+    }
+    if constexpr (Config::kTokenScales) bring_scales(range, box, first, slot);
   }
 
   __device__ __forceinline__ void bring_elements(const KeyRange& range, std::int32_t slot) const {
@@ -170,7 +183,39 @@ class KeyProducer {
                                     range.k_base);
     else
       copy_elements<Config, kBoxes>(args_, range, slot, tile(), args_.v, args_.dim_v, range.v_base);
+    if constexpr (Config::kTokenScales) {
+      for (int i = 0; i < Config::kKeys; i += 32)
+        bring_scale(range, i + lane_, look_up(range, slot + i, 1));
+      ptx::cp_async_arrive(full());
+    }
     if (lane_ == 0) ptx::mbarrier_arrive(full());
+  }
+
+  /// The scales of the same tile, a lane every 32nd token's.
+  __device__ __forceinline__ void bring_scales(const KeyRange& range, const Box& box,
+                                               std::int32_t first, std::int32_t slot) const {
+    const int bits = __ffs(maps_.box_tokens) - 1;  // a power of two
+#pragma unroll
+    for (int i = 0; i < Config::kKeys; i += 32) {
+      const int key = i + lane_;
+      const int owner = (slot + key - first) >> bits;
+      const int inside = slot + key - first - (owner << bits);
+      Box token{__shfl_sync(~0U, box.page, owner), __shfl_sync(~0U, box.token, owner) + inside};
+      const std::int64_t position = std::int64_t{__shfl_sync(~0U, box.position, owner)} + inside;
+      if (slot + key >= range.slot_end || position < range.first_seen || position > range.last_seen)
+        token.page = -1;
+      bring_scale(range, key, token);
+    }
+    ptx::cp_async_arrive(full());
+  }
+
+  /// Starts copying a token's scale; 0 where no row sees it: what lies there may be NaN.
+  __device__ __forceinline__ void bring_scale(const KeyRange& range, int key,
+                                              const Box& token) const {
+    const KvTensor& tensor = kBringsKeys ? args_.k : args_.v;
+    const std::int64_t at = range.kv_head * tensor.scale_head + token.page * tensor.scale_page +
+                            token.token * tensor.scale_token;
+    ptx::cp_async_4(scales() + key * 4, tensor.scale + at, token.page);
   }
 
   const TensorMaps& maps_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "cuda/ptx/tensor_copy.cuh"
 #include "cuda/sm90/shared_layout.cuh"
@@ -10,6 +11,7 @@
 #include "cuda/tile/box_tile.cuh"
 #include "cuda/tile/products.cuh"
 #include "cuda/tile/shared_tile.cuh"
+#include "cuda/tile/value_unit.cuh"
 
 namespace headwise::cuda::sm90 {
 
@@ -49,6 +51,7 @@ class RowTile {
     ptx::mbarrier_wait(shared.keys_full(place.index()), place.parity());
     __syncwarp();
     multiply_keys(shared.keys(place.index()));
+    if constexpr (kTokenScales) scale_keys(shared.key_scales(place.index()));
     release(shared.keys_empty(place.index()));
     const bool all = Visible::at(visible_).all(slot, Config::kKeys);
     if (args_.softcap != 0.0F) cap();
@@ -56,10 +59,16 @@ class RowTile {
     softmax();
     ptx::mbarrier_wait(shared.values_full(place.index()), place.parity());
     __syncwarp();
-    if (!all) clear_dead(shared.values(place.index()), slot + key_);
+    if constexpr (kTokenScales)
+      scale_probabilities(shared.value_scales(place.index()));
+    else if (!all)
+      clear_dead(shared.values(place.index()), slot + key_);
     multiply_values(shared.values(place.index()));
     release(shared.values_empty(place.index()));
   }
+
+  /// i8, once all tiles are taken: sums are counted in ones.
+  __device__ __forceinline__ void leave_unit() { multiply_all(out_, unit_.value()); }
 
   __device__ __forceinline__ int lane() const { return lane_; }
   __device__ __forceinline__ int key_warp() const { return key_ / Config::kWarpKeys; }
@@ -83,8 +92,10 @@ class RowTile {
 
  private:
   static constexpr KvFormat kFormat = Config::kFormat;
+  static constexpr bool kTokenScales = Config::kTokenScales;
   static constexpr int kKeyTiles = Config::kWarpKeys / 16;
   using Tile = BoxTile<Config::kKeys>;
+  struct NoUnit {};
 
   __device__ __forceinline__ void release(std::uint32_t barrier) const {
     __syncwarp();
@@ -128,6 +139,26 @@ class RowTile {
     } else {
       ptx::ldmatrix(a, Tile::advance(at, (k + half) * 2));
     }
+  }
+
+  /// Multiplies keys' rows of S^T, or of P^T, by a scale each.
+  __device__ __forceinline__ void scale_keys(std::uint32_t scales, float factor = 1.0F) {
+#pragma unroll
+    for (int m = 0; m < kKeyTiles; ++m)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const std::uint32_t at = scales + (key_ + m * 16 + h * 8 + lane_ / 4) * 4;
+        const float scale = factor * ptx::load_shared_float(at);
+        logits_[m][0][2 * h] *= scale;
+        logits_[m][0][2 * h + 1] *= scale;
+      }
+  }
+
+  /// Makes P^T count in values' codes. Those that no row sees are numbers, and their scales are 0.
+  __device__ __forceinline__ void scale_probabilities(std::uint32_t scales) {
+    const float largest = largest_scale(scales + key_ * 4, Config::kWarpKeys, lane_);
+    if (!unit_.holds(largest)) multiply_all(out_, unit_.grow(largest));
+    scale_keys(scales, unit_.inverse());
   }
 
   __device__ __forceinline__ float row_scale(int c) const {
@@ -269,7 +300,8 @@ class RowTile {
   const int lane_;
   const int key_;        // this warp's first one of a tile
   const int first_row_;  // of this warp
-  float scale_ = 1.0F;   // where rows have none of their own
+  [[no_unique_address]] std::conditional_t<kTokenScales, ValueUnit, NoUnit> unit_;
+  float scale_ = 1.0F;  // where rows have none of their own
   float reference_[2] = {-INFINITY, -INFINITY};
   float sum_[2] = {};
   std::uint32_t query_[Config::kDimQk / 16][2];

@@ -75,6 +75,13 @@ struct SharedLayout {
 
   __device__ std::uint32_t keys(int stage) const { return address + stage * Config::kStageBytes; }
   __device__ std::uint32_t values(int stage) const { return keys(stage) + Config::kKBytes; }
+  /// A tile's scales of K, a float a token.
+  __device__ std::uint32_t key_scales(int stage) const {
+    return address + Config::kScales + stage * 2 * Config::kScaleBytes;
+  }
+  __device__ std::uint32_t value_scales(int stage) const {
+    return key_scales(stage) + Config::kScaleBytes;
+  }
   __device__ std::uint32_t queries(int tile = 0) const {
     return address + Config::kQueries + tile * Config::kRows * Config::kQRow;
   }
@@ -104,9 +111,10 @@ struct SharedLayout {
 
   /// By one thread.
   __device__ void init_barriers() const {
+    constexpr int kBringers = Config::kTokenScales ? 1 + 32 : 1;  // boxes', and scales'
     for (int i = 0; i < Config::kStages; ++i) {
-      ptx::mbarrier_init(keys_full(i), 1);
-      ptx::mbarrier_init(values_full(i), 1);
+      ptx::mbarrier_init(keys_full(i), kBringers);
+      ptx::mbarrier_init(values_full(i), kBringers);
       ptx::mbarrier_init(keys_empty(i), Config::kTakers);
       ptx::mbarrier_init(values_empty(i), Config::kTakers);
     }

@@ -18,6 +18,7 @@ namespace {
 std::optional<KvFormat> format_of(DType q, DType kv) {
   if (q != DType::bf16 && q != DType::f16) return {};
   if (kv == DType::f8e4m3) return KvFormat::f8;
+  if (kv == DType::i8) return KvFormat::i8;
   if (q != kv) return {};
   return q == DType::bf16 ? KvFormat::bf16 : KvFormat::f16;
 }
@@ -102,7 +103,7 @@ class Sm90Backend final : public Backend {
                                                : "";
     return Support::yes(
         concat("row ", index, " (", at(index).name, ")", prefixes),
-        *format == KvFormat::f8 ? concat("KV ", name_of(shape.kv_type), " read as it is") : "");
+        is_8_bit(*format) ? concat("KV ", name_of(shape.kv_type), " read as it is") : "");
   }
 
  private:

@@ -69,7 +69,7 @@ ShareRules share_rules_for(const KernelRow& row, const Problem& problem, int blo
       row.keys * std::int64_t{shape.head_dim_qk + shape.head_dim_v} * size_of(shape.kv_type);
   ShareRules rules{.blocks = blocks, .rows = row.rows, .keys = row.keys};
   rules.item_cost = static_cast<int>(4 * kItemBytes / tile_bytes);
-  if (row.format == KvFormat::f8) rules.part_cost *= 2;
+  if (is_8_bit(row.format)) rules.part_cost *= 2;
   if (row.rows > kMostNarrowRows) rules.part_cost = 20;
   if (rows_of(problem) <= row.rows)
     rules.blocks = most_blocks(problem.shape, problem.extent, rules);

@@ -25,6 +25,7 @@ __device__ __forceinline__ void take_item(const StepArgs& args, const SharedLayo
     tile.take(shared, stage, slot);
     stage.advance();
   }
+  if constexpr (Config::kTokenScales) tile.leave_unit();
   finish_item(args, tile, item, shared);
 }
 

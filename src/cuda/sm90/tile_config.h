@@ -42,6 +42,8 @@ struct TileConfig {
   /// on one of them would end late.
   static constexpr int kStages = std::clamp(160 * 1024 / kStageBytes, kRows > 16 ? 2 : 3, 12);
   static constexpr int kRingBytes = kStages * kStageBytes;
+  static constexpr bool kTokenScales = kFormat == KvFormat::i8;
+  static constexpr int kScaleBytes = kTokenScales ? kKeys * 4 : 0;  ///< of a tile of K, or of V
 
   // A row of results on its way: sums, reference and their sum, and room against bank conflicts.
   static constexpr int kResultRow = kDimV + 8;  ///< floats (results.cuh)
@@ -51,7 +53,8 @@ struct TileConfig {
   static constexpr int kResultBytes = kResultSets * kRows * kResultRow * 4;
   static constexpr int kStatsBytes = kKeyWarps * kRows * 8;
 
-  static constexpr int kQueries = kRingBytes;  ///< where things lie in shared memory
+  static constexpr int kScales = kRingBytes;  ///< where things lie in shared memory
+  static constexpr int kQueries = kScales + kStages * 2 * kScaleBytes;
   static constexpr int kResults = kQueries + kRows * kQRow;
   static constexpr int kStats = kResults + kResultBytes;
   static constexpr int kRowScales = kStats + kStatsBytes;

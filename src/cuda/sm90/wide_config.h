@@ -15,6 +15,7 @@ struct WideConfig {
   static constexpr bool kInvariant = kInvariant_;
   static constexpr KvFormat kFormat = kFormat_;
   static constexpr bool k8Bit = false;
+  static constexpr bool kTokenScales = false;
   static_assert(!is_8_bit(kFormat));
   static constexpr int kDimQk = kDimQk_;
   static constexpr int kDimV = kDimV_;
