@@ -29,7 +29,8 @@ AttentionShape random_shape(Rng& rng) {
                        .scale = {}};
   shape.q_heads = shape.kv_heads * rng.pick(std::vector<int>{1, 2, 3, 4, 4, 8, 8, 12, 16, 33, 64});
   shape.q_type = rng.below(3) == 0 ? DType::f16 : DType::bf16;
-  shape.kv_type = rng.below(3) == 0 ? DType::f8e4m3 : shape.q_type;
+  shape.kv_type =
+      rng.pick(std::vector<DType>{DType::f8e4m3, DType::i8, shape.q_type, shape.q_type});
   if (rng.below(2) == 0) shape.fp8_scale = ScaleGranularity::kv_head;
   if (rng.below(3) == 0) shape.window_left = rng.below(400);
   if (rng.below(6) == 0) shape.window_right = rng.below(3) == 0 ? rng.below(50) : -1;
