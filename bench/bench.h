@@ -28,6 +28,7 @@ struct BenchOptions {
   Gpu* gpu = nullptr;   ///< stands for `device` where that is a GPU; null: it is opened
   WorkloadOptions workload;
   int threads = 0;                   ///< 0: all that the process may run on
+  bool batch_invariant = false;      ///< PlanOptions has it; peers are not told
   TimingOptions timing;              ///< its protocol is set by the next field
   std::optional<Protocol> protocol;  ///< absent: sustained, or graph for small calls on a GPU
   ProbeOptions probes;

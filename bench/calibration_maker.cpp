@@ -49,7 +49,8 @@ bool is_plain(const AttentionShape& shape) {
 
 bool is_of_interest(const Row& row) {
   const bool is_phase = row.suite == "prefill" || row.suite == "append" || row.suite == "decode";
-  return is_phase && !row.peer && row.ms && row.lens == "even" && row.outliers == 0;
+  return is_phase && !row.peer && row.ms && row.lens == "even" && row.outliers == 0 &&
+         !row.batch_invariant;
 }
 
 void add_row(const Row& row, const AttentionShape& shape, CalibrationMaker& maker) {

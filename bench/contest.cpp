@@ -58,7 +58,8 @@ Entry Contest::new_entry(const AttentionShape& shape, const Workload& workload, 
 }
 
 PlanOptions Contest::plan_options(const Setup& setup) const {
-  return {.threads = setup.threads > 0 ? setup.threads : context_.threads};
+  return {.threads = setup.threads > 0 ? setup.threads : context_.threads,
+          .batch_invariant = context_.options.batch_invariant};
 }
 
 Entry Contest::enter(const Setup& setup) {
@@ -66,6 +67,7 @@ Entry Contest::enter(const Setup& setup) {
   Entry entry = new_entry(shape, setup.workload, setup.threads);
   entry.row.backend = setup.backend.name();
   entry.row.page = page_size(setup.shape, setup.backend);
+  entry.row.batch_invariant = context_.options.batch_invariant;
   const std::vector<Workload> whole{setup.workload};
   try {
     for (const Workload& step : setup.parts.empty() ? whole : setup.parts) {

@@ -77,6 +77,7 @@ void fill_times(const HardwareLimits& limits, Entry& entry) {
   if (!entry.timed()) return;
   if (!entry.mhz.empty()) row.sm_mhz = median(entry.mhz);
   if (row.outliers > 0) add_note(row, outlier_note(entry));
+  if (row.batch_invariant) add_note(row, "batch_invariant");
   const Samples& samples = entry.timing.samples;
   const double seconds = entry.seconds();
   row.ms = seconds * 1e3;

@@ -82,7 +82,8 @@ std::vector<Job> make_jobs(const BenchOptions& options, const Registry& registry
   std::set<std::string> said;
   for (Work& work : works) {
     const Problem problem =
-        problem_of(work.shape, work.workload, options.device, {.threads = threads});
+        problem_of(work.shape, work.workload, options.device,
+                   {.threads = threads, .batch_invariant = options.batch_invariant});
     Choice choice = registry.choose(problem, machine, options.backend);
     const std::string line = log_line(choice, "0", problem.phase);
     if (said.insert(line).second) log(LogLevel::info, line);

@@ -66,7 +66,8 @@ Entry parts_of(const Job& job, Contest& contest) {
 const Backend& chosen_for(const ShapeSpec& shape, const Workload& workload,
                           const BenchContext& context) {
   const Problem problem =
-      problem_of(shape, workload, context.options.device, {.threads = context.threads});
+      problem_of(shape, workload, context.options.device,
+                 {.threads = context.threads, .batch_invariant = context.options.batch_invariant});
   return *context.registry.choose(problem, context.machine, context.options.backend).backend;
 }
 

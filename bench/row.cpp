@@ -105,6 +105,7 @@ Json to_json(const Row& row) {
           {"new_tokens", row.new_tokens},
           {"lens", row.lens},
           {"outliers", row.outliers},
+          {"batch_invariant", row.batch_invariant},
           {"page", or_null(row.page)},
           {"protocol", row.protocol},
           {"sm_mhz", or_null(row.sm_mhz)},

@@ -28,6 +28,7 @@ struct Row {
   std::int64_t new_tokens = 0;       ///< of all requests
   std::string lens;                  ///< even, zipf, one-long or a file
   std::int64_t outliers = 0;         ///< one query row in so many; 0: none
+  bool batch_invariant = false;      ///< PlanOptions; a peer's never is
   std::optional<std::int64_t> page;  ///< tokens
   std::string protocol;
   std::optional<double> sm_mhz;              ///< of a GPU, behind the timed calls

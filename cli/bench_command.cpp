@@ -71,6 +71,8 @@ append, decode and the decodes of mixed.
 --outliers N: of N rows of q (a row is a token's query head) about one is multiplied by 64, so that its
 logits spread as much more; 1: each row, 0: none. Kernels that count on a range of logits take rows that
 leave it again: notes say how many where the backend counts them.
+--batch-invariant: plans are made so that a token's bits do not depend on what else is in the step, nor
+on how its prompt is cut; what that costs shows beside a run without. Peers are not told.
 --only PATTERN: goals, claims and rows of cache whose name has this regular expression, such as
 "decode.*f8", "memory" or "cache fork".
 A goal's name is its suite, shape, context, new tokens, batch, lens, prefix and outliers: "append
@@ -102,6 +104,7 @@ struct Flags {
   std::string only;
   std::string protocol;
   int threads = 0;
+  bool batch_invariant = false;
   std::uint64_t seed = 0;
   std::string save;
   bool peers = false;
@@ -129,6 +132,7 @@ void refuse_idle_options(const CLI::App& command, const bench::BenchOptions& opt
          "only requests of append, decode and mixed have cached tokens to share");
   refuse("--outliers", only_of({Suite::cache, Suite::goals}),
          "the cache has no queries, and goals have outliers of their own");
+  refuse("--batch-invariant", only_of({Suite::cache}), "the cache computes no attention");
   refuse("--only",
          only_of({Suite::prefill, Suite::append, Suite::decode, Suite::mixed, Suite::paged}),
          "it chooses among goals, claims and rows of cache");
@@ -235,6 +239,7 @@ bench::BenchOptions read_options(const CLI::App& command, const Flags& flags) {
     throw Error(ErrorCode::not_possible,
                 concat("--threads ", flags.threads, ": this process may run on ", available));
   options.threads = flags.threads;
+  options.batch_invariant = flags.batch_invariant;
   set_device(flags, options);
   options.progress = show_progress;
   options.stop = interrupted;
@@ -307,6 +312,8 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--only", flags->only, "a part of goals, claims or cache (see below)");
   command->add_option("--threads", flags->threads, "CPU threads; all that there are if not given")
       ->check(CLI::PositiveNumber);
+  command->add_flag("--batch-invariant", flags->batch_invariant,
+                    "a token's bits do not depend on the rest of the step (see below)");
   command->add_option("--protocol", flags->protocol, "sustained, burst or graph (see below)");
   command->add_option("--seed", flags->seed, "of the random data, tables and lengths")
       ->capture_default_str();

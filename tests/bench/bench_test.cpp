@@ -76,6 +76,21 @@ TEST(RunBench, ASharedPrefixIsRight) {
   }
 }
 
+TEST(RunBench, BatchInvarianceIsAskedForAndSaid) {
+  const FakeBackend backend("fake", Fault::none);
+  BenchOptions options = short_options();
+  options.suites = {Suite::prefill, Suite::decode, Suite::mixed};
+  options.batch_invariant = true;
+  options.peers = {fake_peer()};
+  const BenchReport report = run_with(backend, options);
+  for (const Row& row : report.rows) {
+    EXPECT_EQ(row.ms.has_value(), row.backend != "standard") << row.note;  // it cannot
+    EXPECT_EQ(row.batch_invariant, !row.peer);
+    EXPECT_EQ(row.note.find("batch_invariant") != std::string::npos, !row.peer) << row.note;
+    EXPECT_EQ(row.kernel_row == "row 1 (fake invariant)", row.backend == "fake");
+  }
+}
+
 TEST(RunBench, OutliersAreRightAndSaid) {
   FakeBackend backend("fake", Fault::none);
   backend.repeats = 12;

@@ -86,6 +86,9 @@ TEST(CalibrationMaker, WhereNothingFitsThereIsNone) {
   BenchReport outliers = report();
   for (Row& row : outliers.rows) row.outliers = 1000;
   EXPECT_FALSE(calibration_of(outliers, "").has_value());
+  BenchReport invariant = report();
+  for (Row& row : invariant.rows) row.batch_invariant = true;
+  EXPECT_FALSE(calibration_of(invariant, "").has_value());
 }
 
 TEST(CalibrationMaker, TimesAreMeansAndSpreadsHalfBetweenTheQuarters) {

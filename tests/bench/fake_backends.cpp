@@ -66,7 +66,7 @@ Support FakeBackend::explain(const Problem& problem, const Machine&) const {
   if (problem.device.type != device_type())
     return Support::no("tensors are on " + to_string(problem.device));
   if (fault_ == Fault::refuses) return Support::no("it was told to refuse");
-  return Support::yes("row 0 (fake)");
+  return Support::yes(problem.options.batch_invariant ? "row 1 (fake invariant)" : "row 0 (fake)");
 }
 
 std::unique_ptr<Plan> FakeBackend::make_plan(const Problem& problem, const Support& support) const {

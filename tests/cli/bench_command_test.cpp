@@ -61,6 +61,7 @@ TEST(BenchCommand, RefusesWrongUsageBeforeItMeasures) {
     expect_refused(small_bench({"--outliers", outliers}), 2, {"--outliers", outliers});
   expect_refused({"bench", "goals", "--outliers", "10"}, 2, {"--outliers", "goals"});
   expect_refused({"bench", "cache", "--outliers", "10"}, 2, {"--outliers", "goals"});
+  expect_refused({"bench", "cache", "--batch-invariant"}, 2, {"--batch-invariant", "attention"});
 }
 
 TEST(BenchCommand, SaysWhatThisMachineCannot) {
@@ -91,7 +92,7 @@ TEST(BenchCommand, PrintsOneJsonDocumentAndSavesIt) {
 
   ASSERT_GE(document["rows"].size(), 4U);
   for (const json& row : document["rows"]) {
-    EXPECT_EQ(row.size(), 26U);
+    EXPECT_EQ(row.size(), 27U);
     EXPECT_EQ(row["outliers"], 2);
     EXPECT_TRUE(row["ms"].is_number() || row["note"].is_string()) << row;
   }
