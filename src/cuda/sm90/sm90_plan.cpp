@@ -63,7 +63,7 @@ ShareRules prefix_rules_for(const KernelRow& row, int blocks) {
 
 /// Costs by measurement.
 ShareRules share_rules_for(const KernelRow& row, const Problem& problem, int blocks) {
-  constexpr std::int64_t kItemBytes = 80 * 1024;  // that are read while an item ends and begins
+  constexpr std::int64_t kItemBytes = 60 * 1024;  // that are read while an item ends and begins
   const AttentionShape& shape = problem.shape;
   const std::int64_t tile_bytes =
       row.keys * std::int64_t{shape.head_dim_qk + shape.head_dim_v} * size_of(shape.kv_type);
