@@ -102,8 +102,7 @@ class Scheduler {
   void narrow(WorkItem& item) const {
     item.slot_end = item.kv_len;
     if (!rules_.narrows_slots) return;
-    narrow_to_seen(shape_, costs_.is_narrow(item.rows) ? rules_.narrow_keys : rules_.wide_keys,
-                   item);
+    seen_.narrow(item, costs_.is_narrow(item.rows) ? rules_.narrow_keys : rules_.wide_keys);
   }
 
   /// What a part may cost.
@@ -280,6 +279,7 @@ class Scheduler {
   const StepBatch& step_;
   const CuttingRules& rules_;
   const ItemCosts costs_{rules_};
+  const SeenSlots seen_{shape_};
   const PrefixBundles& prefixes_;
   Schedule& schedule_;
   std::vector<Piece> pieces_;

@@ -1,6 +1,7 @@
 #include "cuda/schedule/shares.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <vector>
 
@@ -60,34 +61,41 @@ class Sharing {
   void set_seen(WorkItem& item) const {
     item.slot_begin = 0;
     item.slot_end = item.kv_len;
-    if (rules_.narrows_slots) narrow_to_seen(shape_, rules_.keys, item);
+    if (rules_.narrows_slots) seen_.narrow(item, rules_.keys);
     item.slot_begin = std::max(item.slot_begin, prefixes_.keys_of(item.request));
     item.slot_end = std::max(item.slot_end, item.slot_begin);
   }
 
+  std::int64_t tiles_of(std::int32_t keys) const { return (keys + rules_.keys - 1) >> tile_bits_; }
+
+  // Here and in add_items() structures are filled in where they stay: read as a whole right after
+  // a part of it was written, one waits for the store.
+
   void collect_wholes() {
     const std::int64_t most = std::int64_t{rules_.rows} * team_;
+    const std::int64_t group = shape_.group_size();
     std::int64_t token = 0;
     wholes_.reserve(step_.q_lens.size());
     for (std::size_t r = 0; r < step_.q_lens.size(); ++r) {
-      WorkItem item{.request = static_cast<std::int32_t>(r),
-                    .first_token = token,
-                    .kv_start = step_.kv_start.empty() ? 0 : step_.kv_start[r],
-                    .q_len = step_.q_lens[r],
-                    .kv_len = step_.kv_lens[r],
-                    .q_start = step_.q_start[r]};
-      token += item.q_len;
-      const std::int64_t rows = std::int64_t{item.q_len} * shape_.group_size();
+      const std::int64_t rows = step_.q_lens[r] * group;
       for (std::int64_t row = 0; row < rows; row += most) {
+        Whole& whole = wholes_.emplace_back();
+        WorkItem& item = whole.item;
+        item.request = static_cast<std::int32_t>(r);
         item.row = static_cast<std::int32_t>(row);
         item.rows = static_cast<std::int32_t>(std::min(rows - row, most));
+        item.first_token = token;
+        item.kv_start = step_.kv_start.empty() ? 0 : step_.kv_start[r];
+        item.q_len = step_.q_lens[r];
+        item.kv_len = step_.kv_lens[r];
+        item.q_start = step_.q_start[r];
         set_seen(item);
-        const std::int64_t tiles =
-            (item.slot_end - item.slot_begin + rules_.keys - 1) / rules_.keys;
-        const bool is_part = prefixes_.shares(item.request);
-        const std::int64_t cost = rules_.item_cost + (is_part ? rules_.part_cost : 0);
-        wholes_.push_back({item, tiles, cost + tiles * kTile, is_part});
+        whole.tiles = tiles_of(item.slot_end - item.slot_begin);
+        whole.is_part = prefixes_.shares(item.request);
+        whole.cost = rules_.item_cost + whole.tiles * kTile;
+        if (whole.is_part) whole.cost += rules_.part_cost;
       }
+      token += step_.q_lens[r];
     }
   }
 
@@ -213,30 +221,41 @@ class Sharing {
 
   /// A block's rows of a piece, if there are any, and those of its keys that they see.
   void add_items(const Piece& piece, int block) {
-    WorkItem item = wholes_[piece.whole].item;
-    const std::int32_t whole_rows = item.rows;
+    const WorkItem& whole = wholes_[piece.whole].item;
     const std::int32_t before = block * rules_.rows;
-    if (before >= whole_rows) return;
-    const std::int32_t begin = item.slot_begin;
-    const std::int32_t end = item.slot_end;
+    if (before >= whole.rows) return;
     const auto slot_of = [&](std::int64_t tile) {
-      return static_cast<std::int32_t>(std::min<std::int64_t>(begin + tile * rules_.keys, end));
+      return static_cast<std::int32_t>(
+          std::min<std::int64_t>(whole.slot_begin + tile * rules_.keys, whole.slot_end));
     };
-    item.row += before;
-    item.rows = std::min(whole_rows - before, rules_.rows);
-    if (team_ > 1) set_seen(item);
-    item.slot_begin =
-        std::clamp(item.slot_begin, slot_of(piece.first_tile), slot_of(piece.end_tile));
-    item.slot_end = std::clamp(item.slot_end, item.slot_begin, slot_of(piece.end_tile));
-    const std::int32_t blocks = (whole_rows + rules_.rows - 1) / rules_.rows;
-    for (std::int32_t i = 0; i < piece.kv_heads; ++i) {
-      WorkItem& own = schedule_.items[items_++];
-      own = item;
-      own.kv_head = piece.kv_head + i;
+    const std::int32_t row = whole.row + before;
+    const std::int32_t rows = std::min(whole.rows - before, rules_.rows);
+    std::int32_t slot_begin = whole.slot_begin;
+    std::int32_t slot_end = whole.slot_end;
+    if (team_ > 1) {
+      WorkItem own = whole;
+      own.row = row;
+      own.rows = rows;
+      set_seen(own);
+      slot_begin = own.slot_begin;
+      slot_end = own.slot_end;
+    }
+    slot_begin = std::clamp(slot_begin, slot_of(piece.first_tile), slot_of(piece.end_tile));
+    slot_end = std::clamp(slot_end, slot_begin, slot_of(piece.end_tile));
+    const std::int32_t blocks = piece.split < 0 ? 0 : (whole.rows + rules_.rows - 1) / rules_.rows;
+    WorkItem* own = schedule_.items.data() + items_;
+    items_ += static_cast<std::size_t>(piece.kv_heads);
+    for (std::int32_t i = 0; i < piece.kv_heads; ++i, ++own) {
+      *own = whole;
+      own->kv_head = piece.kv_head + i;
+      own->row = row;
+      own->rows = rows;
+      own->slot_begin = slot_begin;
+      own->slot_end = slot_end;
       if (piece.split < 0) continue;
-      own.split = piece.split + i * blocks + block;
-      const Split& split = schedule_.splits[static_cast<std::size_t>(own.split)];
-      own.part_row = split.part_row + piece.part * split.rows;
+      own->split = piece.split + i * blocks + block;
+      const Split& split = schedule_.splits[static_cast<std::size_t>(own->split)];
+      own->part_row = split.part_row + piece.part * split.rows;
     }
   }
 
@@ -244,6 +263,8 @@ class Sharing {
   const StepBatch& step_;
   const ShareRules& rules_;
   const PrefixBundles& prefixes_;
+  const SeenSlots seen_{shape_};
+  const int tile_bits_ = std::countr_zero(static_cast<unsigned>(rules_.keys));
   const int team_;
   const std::int64_t teams_;
   Schedule& schedule_;

@@ -13,7 +13,7 @@ namespace headwise::cuda {
 struct ShareRules {
   int blocks = 1;  ///< that run at the same time
   int rows = 8;    ///< of an item, at most
-  int keys = 64;   ///< a tile
+  int keys = 64;   ///< a tile; a power of two
   // In quarters of a tile:
   int item_cost = 1;          ///< beginning and ending an item, while the next one's keys come
   int part_cost = 12;         ///< what a part costs beyond that: its results are merged
