@@ -10,9 +10,9 @@
 #include "cuda/runtime/memory.h"
 #include "cuda/schedule/device_schedule.h"
 #include "cuda/schedule/prefix_schedule.h"
-#include "cuda/schedule/shares.h"
 #include "cuda/sm90/mapped_keys.h"
 #include "cuda/sm90/mapped_queries.h"
+#include "cuda/sm90/step_cutting.h"
 #include "cuda/step/aside_bytes.h"
 #include "cuda/step/prefix_pass.h"
 #include "cuda/step/step_arguments.h"
@@ -33,98 +33,6 @@ int blocks_of(const KernelFunctions& functions, int device, const std::string& n
              name);
   return multiprocessors;
 }
-
-/// New tokens of a request times the query heads of a group.
-std::int64_t rows_of(const Problem& problem) {
-  return std::int64_t{problem.extent.q_len} * problem.shape.group_size();
-}
-
-/// Whether shares end together and read keys once: one item for each request and KV head, or for
-/// each the same number of them over many more cached keys than new ones. Others go into a queue.
-bool suits_shares(const AttentionShape& shape, const StepBatch& step, const ShareRules& rules) {
-  const int team = team_size(shape, step, rules);
-  const std::int64_t most = std::int64_t{team} * rules.rows;
-  constexpr int kMostOfTeam = 16;
-  if (team > kMostOfTeam || rules.blocks % team * 10 > rules.blocks) return false;
-  for (std::size_t r = 0; r < step.q_lens.size(); ++r) {
-    const std::int64_t rows = std::int64_t{step.q_lens[r]} * shape.group_size();
-    if (rows > most) return false;
-    if (team == 1 || rows == 0) continue;
-    if (rows <= most - rules.rows || step.kv_lens[r] < std::int64_t{4} * step.q_lens[r])
-      return false;
-  }
-  return true;
-}
-
-/// Of the launch that reads shared prefixes.
-ShareRules prefix_rules_for(const KernelRow& row, int blocks) {
-  return {.blocks = blocks, .rows = row.rows, .keys = row.keys};
-}
-
-/// Costs by measurement.
-ShareRules share_rules_for(const KernelRow& row, const Problem& problem, int blocks) {
-  constexpr std::int64_t kItemBytes = 60 * 1024;  // that are read while an item ends and begins
-  const AttentionShape& shape = problem.shape;
-  const std::int64_t tile_bytes =
-      row.keys * std::int64_t{shape.head_dim_qk + shape.head_dim_v} * size_of(shape.kv_type);
-  ShareRules rules{.blocks = blocks, .rows = row.rows, .keys = row.keys};
-  rules.item_cost = static_cast<int>(4 * kItemBytes / tile_bytes);
-  if (is_8_bit(row.format)) rules.part_cost *= 2;
-  if (row.rows > kMostNarrowRows) rules.part_cost = 20;
-  if (rows_of(problem) <= row.rows)
-    rules.blocks = most_blocks(problem.shape, problem.extent, rules);
-  return rules;
-}
-
-CuttingRules queue_rules_for(const KernelRow& row, int blocks) {
-  return {.blocks = blocks,
-          .narrow_rows = 64,
-          .narrow_keys = row.keys,
-          .wide_rows = row.rows,
-          .wide_keys = row.keys,
-          .wide_tile_cost = 20,
-          .most_part_rows = std::int64_t{2} * blocks * row.rows,
-          .short_first = 64,
-          .fixed_split = row.invariant ? kFixedSplit : 0};
-}
-
-/// How a plan cuts its steps. `following_rows`: ShareRules has it.
-struct Cutting {
-  Cutting(const KernelRow& row, const Problem& problem, int multiprocessors,
-          std::int64_t following_rows)
-      : shares(share_rules_for(row, problem, multiprocessors)),
-        queue(queue_rules_for(row, shares.blocks)) {
-    shares.following_rows = following_rows;
-    queue.most_part_rows += following_rows;
-  }
-
-  int blocks() const { return shares.blocks; }
-  std::int64_t most_part_rows() const { return shares.most_part_rows(); }
-  ScheduleBounds bounds(const Problem& problem) const {
-    const Capacity& extent = problem.extent;
-    ScheduleBounds bounds = share_bounds(problem.shape, extent.requests, extent.tokens, shares);
-    const ScheduleBounds queued =
-        schedule_bounds(problem.shape, extent.requests, extent.tokens, queue);
-    bounds.items = std::max(bounds.items, queued.items);
-    bounds.splits = std::max(bounds.splits, queued.splits);
-    return bounds;
-  }
-  void cut(const AttentionShape& shape, const StepBatch& step, const PrefixBundles& prefixes,
-           Schedule& schedule) {
-    const DeviceLengths& lengths = step.device_lengths;
-    const bool narrows = (step.layout == KvLayout::packed || step.tables.positions == nullptr) &&
-                         lengths.q_lens == nullptr && lengths.kv_lens == nullptr &&
-                         lengths.q_start == nullptr;
-    queue.narrows_slots = shares.narrows_slots = narrows;
-    if (queue.fixed_split == 0 && suits_shares(shape, step, shares))
-      make_shares(shape, step, shares, schedule, prefixes);
-    else
-      make_schedule(shape, step, queue, schedule, prefixes);
-  }
-
-  ShareRules shares;
-  CuttingRules queue;
-};
 
 class Sm90Plan final : public Plan {
  public:
@@ -208,7 +116,7 @@ class Sm90Plan final : public Plan {
   int device_;
   cudaStream_t stream_;
   MappedQueries queries_;
-  Cutting cutting_;
+  StepCutting cutting_;
   DeviceSchedule schedule_;
   std::int64_t part_rows_;
   std::int64_t part_bytes_;
