@@ -68,18 +68,21 @@ __device__ __forceinline__ void merge_together(const StepArgs& args, const Hande
     complete = before + 1 == parts || (item.last && parts_come(counters, parts));
     if (!complete && own != 0) atomicOr(&counters->orphans, own);
   }
-  own = __shfl_sync(~0U, complete ? own : 0, 0);
+  own = uniform(complete ? own : 0);
+  // One loop: with another in it the compiler keeps fewer uniform registers for those over tiles.
 #pragma unroll 1
-  for (bool leaves = false;;) {
-#pragma unroll 1
-    for (; own != 0; own &= own - 1) merge_row_of_split<Config>(args, item, first + __ffs(own) - 1);
-    if (leaves) break;
+  for (bool leaves = false; own != 0 || !leaves;) {
+    if (own != 0) {
+      merge_row_of_split<Config>(args, item, first + __ffs(own) - 1);
+      own &= own - 1;
+      continue;
+    }
     leaves = true;
     if (speaks && ptx::count_up(&counters->left) + 1 == parts) {
       own = counters->orphans;
       *counters = {0, 0, 0};
     }
-    own = __shfl_sync(~0U, own, 0);
+    own = uniform(own);
   }
 }
 
