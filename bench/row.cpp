@@ -80,6 +80,10 @@ Json gpu_limits_json(const BenchReport& report) {
 
 }  // namespace
 
+std::string lens_text(const Row& row) {
+  return row.outliers > 0 ? row.lens + ", outliers " + std::to_string(row.outliers) : row.lens;
+}
+
 void add_note(Row& row, const std::string& clause) {
   row.note += (row.note.empty() || clause.empty() ? "" : "; ") + clause;
 }
@@ -103,9 +107,7 @@ Json to_json(const Row& row) {
           {"q_len", row.q_len},
           {"kv_len", row.kv_len},
           {"new_tokens", row.new_tokens},
-          {"lens", row.lens},
-          {"outliers", row.outliers},
-          {"batch_invariant", row.batch_invariant},
+          {"lens", lens_text(row)},
           {"page", or_null(row.page)},
           {"protocol", row.protocol},
           {"sm_mhz", or_null(row.sm_mhz)},

@@ -27,8 +27,6 @@ struct Row {
   std::int64_t kv_len = 0;           ///< keys of the request with most
   std::int64_t new_tokens = 0;       ///< of all requests
   std::string lens;                  ///< even, zipf, one-long or a file
-  std::int64_t outliers = 0;         ///< one query row in so many; 0: none
-  bool batch_invariant = false;      ///< PlanOptions; a peer's never is
   std::optional<std::int64_t> page;  ///< tokens
   std::string protocol;
   std::optional<double> sm_mhz;              ///< of a GPU, behind the timed calls
@@ -43,6 +41,8 @@ struct Row {
   std::string note;
 
   // Not in the JSON:
+  std::int64_t outliers = 0;         ///< one query row in so many; 0: none; in lens_text()
+  bool batch_invariant = false;      ///< PlanOptions; a peer's never is
   std::optional<double> times_peer;  ///< speed, in the fastest peer's
   std::optional<Topic> topic;        ///< of the claim that it is about
   std::string role;                  ///< among those that a claim compares
@@ -51,6 +51,9 @@ struct Row {
 
 /// The note of a row that was planned and not run.
 inline constexpr const char* kPlanned = "planned, not run";
+
+/// "even, outliers 10000": what the JSON and tables have as lens.
+std::string lens_text(const Row& row);
 
 /// Adds a clause to the row's note.
 void add_note(Row& row, const std::string& clause);

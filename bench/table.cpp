@@ -38,7 +38,7 @@ constexpr std::array<Column, 19> kColumns{{
     {"batch", true, [](const Row& r) { return fmt::format("{}", r.batch); }},
     {"q_len", true, [](const Row& r) { return fmt::format("{}", r.q_len); }},
     {"kv_len", true, [](const Row& r) { return fmt::format("{}", r.kv_len); }},
-    {"lens", false, [](const Row& r) { return r.lens; }},
+    {"lens", false, [](const Row& r) { return lens_text(r); }},
     {"page", true, [](const Row& r) { return r.page ? fmt::format("{}", *r.page) : "-"; }},
     {"backend", false, [](const Row& r) { return r.backend; }},
     {"kernel row", false, [](const Row& r) { return r.kernel_row.empty() ? "-" : r.kernel_row; }},
@@ -136,10 +136,6 @@ std::string format_rows(const std::vector<Row>& rows) {
 }
 
 /// What goals of one shape and length differ by.
-std::string lens_and_outliers(const Row& row) {
-  return row.outliers > 0 ? fmt::format("{}, outliers {}", row.lens, row.outliers) : row.lens;
-}
-
 std::string wanted(const Judged& goal) {
   if (goal.bound == 0.0) return "-";
   return fmt::format("{} {:.2f}", goal.at_most ? "<=" : ">=", goal.bound);
@@ -165,7 +161,7 @@ std::string format_goals(const std::vector<Row>& rows) {
   for (const Row& row : rows)
     for (const Judged& goal : row.goals)
       grid.add({row.suite, row.shape, fmt::format("{}", row.batch), fmt::format("{}", row.q_len),
-                fmt::format("{}", row.kv_len), lens_and_outliers(row), number(goal.measured, 2),
+                fmt::format("{}", row.kv_len), lens_text(row), number(goal.measured, 2),
                 wanted(goal), goal.what, answer(goal)});
   return grid.text();
 }

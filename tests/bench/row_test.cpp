@@ -17,11 +17,11 @@ std::vector<std::string> keys(const nlohmann::ordered_json& json) {
 
 /// The command line's contract: scripts depend on these names.
 const std::vector<std::string> kFields{
-    "suite",    "backend", "kernel_row", "device",        "shape",           "batch",
-    "q_len",    "kv_len",  "new_tokens", "lens",          "outliers",        "page",
-    "protocol", "sm_mhz",  "ms",         "ms_min",        "ms_max",          "tflops",
-    "gbps",     "limit",   "fraction",   "fraction_peak", "workspace_bytes", "peer",
-    "goal",     "note"};
+    "suite",         "backend",         "kernel_row", "device",     "shape",
+    "batch",         "q_len",           "kv_len",     "new_tokens", "lens",
+    "page",          "protocol",        "sm_mhz",     "ms",         "ms_min",
+    "ms_max",        "tflops",          "gbps",       "limit",      "fraction",
+    "fraction_peak", "workspace_bytes", "peer",       "goal",       "note"};
 
 BenchReport report() {
   BenchReport report;
